@@ -1,4 +1,4 @@
-"""Model one broker: the words that every other package uses, and the machines inside a single broker.
+"""Model one broker: the types that every other package uses, and the state machines inside a single broker.
 
     errors          Raise InputError, CorruptDataError or RefusedError, by whose fault it is.
     ids             Name brokers, topics, partitions, epochs and offsets by types of their own.
@@ -34,7 +34,8 @@
     zookeeper       Keep ZooKeeper's tree: versions, sessions, ephemeral nodes, watches.
     group/          Coordinate classic, consumer (KIP-848) and ZooKeeper-era groups.
 
-Constraints: no module reads a clock, draws a number or opens a file by itself; time, chance and bytes are parameters.
+Constraints: no module reads a clock or draws a number by itself; time, chance and bytes are parameters. Only
+small_files, kernel_source and cli open files.
 """
 
 from __future__ import annotations

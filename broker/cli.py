@@ -185,7 +185,7 @@ def _say(name: str, text: str) -> None:
 
 
 def _abandon_what_fails() -> None:
-    """Point an output that cannot be written to at nothing: Python writes it once more at its end, and complains."""
+    """Redirect a broken output to /dev/null, so that Python's last flush cannot fail."""
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is not None:

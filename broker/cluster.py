@@ -80,7 +80,11 @@ class BrokerView:
 
 
 BROKER_FLAGS: Final = tuple(field.name for field in attrs.fields(BrokerView) if field.type in (bool, "bool"))
-"""The flags of a broker: certificates, data sources and tables carry each of them by this list, `fenced` first."""
+"""The flags of a broker: certificates, data sources and tables carry each of them by this list, `fenced` first.
+
+To add a flag, touch log/metadata/view.py (fills it), spark_analysis/tables/schemas.txt (its column),
+placement/planning/plan_tables.py and spark_analysis/report/rows.py (name it).
+"""
 
 
 @attrs.frozen(kw_only=True)

@@ -26,6 +26,10 @@ Example: replicas 1, 2 and 1, 3; broker 3 is in no ISR.
     >>> [each.value for each in found]
     ['alive', 'alive', 'in no ISR']
 
+Three rules, three words: plans give replicas only to the `alive` (ALIVE alone); outages, rolls and completion leave
+out the `known_down` (IN_NO_ISR may be catching up, so it counts as up); balance and metadata go by the registration:
+`unfenced` is whatever is not `fenced`.
+
 Left out: what an operator knows better; a disk that failed alone, which makes some replicas of a broker offline.
 
 Source: Kafka metadata PartitionChangeBuilder.electAnyLeader, ClusterControlManager.isActive, 4.4.0.

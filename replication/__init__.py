@@ -17,7 +17,7 @@
 Constraints: `strategies` needs hypothesis, so this root does not import it.
 
 How: every rule takes the `Rules` of a release: `CURRENT`, one of `RELEASES`, or one with a fix off (`without`).
-README.md has a lesson, "Break Kafka in eight steps", and the reference.
+README.md has a lesson, "Break Kafka in five steps", and the reference.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Read and write Kafka's messages by tables of fields: records of internal topics, metadata, and later requests.
+"""Read and write Kafka's messages by tables of fields: records of internal topics and of the metadata log.
 
 fields          Describe messages as data: fields with a kind, versions, a tag and a default; print ids of 16 bytes.
 reading         Read a message of a version, flexible or not; refuse what Kafka's classes refuse.

@@ -87,7 +87,7 @@ def _wrong_fetch(role: Role | None, message: Fetch, answer: FetchAnswer, setting
 
 
 def _wrong_place(role: LeaderRole, message: Fetch, answer: FetchAnswer, settings: PartitionSettings) -> str:
-    """Return why a fetch is refused, or told to cut, though the logs do not part there."""
+    """Return why a fetch is refused, or answered with a divergence though the logs agree."""
     log, offset, last = role.log.state, message.request.offset, message.request.last_fetched_epoch
     is_inside = log.start_offset <= offset <= log.end_offset
     asks = settings.rules.truncation is Truncation.ON_FETCH and last >= 0

@@ -34,8 +34,8 @@ class Ground(enum.Enum):
 
 
 @attrs.frozen(kw_only=True)
-class Occasion:
-    """Hold what the controller was handling as it wrote a record.
+class Cause:
+    """Hold why the controller wrote a record: what it was handling.
 
     `proposed` is the ISR that a leader's request asks for, empty without one. `registers` is the broker that registered
     anew, after an unclean stop if `is_unclean`. `ordered` is the partition for which an operator asked for an UNCLEAN
@@ -59,12 +59,12 @@ class UncleanElection:
     ground: Ground
 
 
-def is_unclean(before: PartitionState, after: PartitionState, occasion: Occasion) -> bool:
+def is_unclean(before: PartitionState, after: PartitionState, cause: Cause) -> bool:
     """Return whether a change elects a leader that was in neither ISR nor ELR, and that no leader has just vouched for.
 
     As a reassignment ends, the leader's last request adds a replica to the ISR that leads from the same record on.
     """
-    members = (NO_LEADER, *before.isr, *before.elr, *occasion.proposed)
+    members = (NO_LEADER, *before.isr, *before.elr, *cause.proposed)
     return after.leader != before.leader and after.leader not in members
 
 
@@ -84,12 +84,12 @@ def ground_of(
     return Ground.ORDER if is_asked else Ground.NONE
 
 
-def without_restarted(state: PartitionState, occasion: Occasion) -> PartitionState:
+def without_restarted(state: PartitionState, cause: Cause) -> PartitionState:
     """Return a state without the broker that has just registered: it leaves the ISR, and the ELR if it is unclean."""
-    if occasion.registers == _NOBODY:
+    if cause.registers == _NOBODY:
         return state
-    isr = tuple(broker for broker in state.isr if broker != occasion.registers)
-    elr = tuple(broker for broker in state.elr if broker != occasion.registers or not occasion.is_unclean)
+    isr = tuple(broker for broker in state.isr if broker != cause.registers)
+    elr = tuple(broker for broker in state.elr if broker != cause.registers or not cause.is_unclean)
     return attrs.evolve(state, isr=isr, elr=elr)
 
 

@@ -179,7 +179,7 @@ class ObservedLog:
             assert len(self.entries) > before, before
 
     def begins_after(self, offset: int) -> bool:
-        """Return whether the log begins above an offset, so that it does not tell which record was there."""
+        """Return whether the log begins above an offset, so that the record that was there is not known."""
         return offset < self.log.log.log_start_offset
 
     def has_records(self, start: int, end: int) -> bool:

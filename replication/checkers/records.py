@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from broker.ids import NO_LEADER, BrokerId
 from replication.checkers.elections import (
+    Cause,
     Ground,
-    Occasion,
     UncleanElection,
     ground_of,
     is_unclean,
@@ -80,8 +80,8 @@ class RecordReader:
         """Return the unclean elections since the last call."""
         return self._unclean.pop(partition, [])
 
-    def read_on(self, log: Sequence[MetadataRecord], occasion: Occasion) -> Iterator[Broken]:
-        """Yield the violations of the records from `offset` on, which `occasion` led the controller to write."""
+    def read_on(self, log: Sequence[MetadataRecord], cause: Cause) -> Iterator[Broken]:
+        """Yield the violations of the records from `offset` on, which the controller wrote for `cause`."""
         while self.offset < len(log):
             record = log[self.offset]
             self.offset += 1
@@ -96,8 +96,8 @@ class RecordReader:
                 for code, what in self._shape(record.state):
                     yield code, record.partition, what
                 if before is not None:
-                    self._rare.note_record(before, record.state, occasion.proposed)
-                    for code, what in self._step(record.partition, before, record.state, occasion):
+                    self._rare.note_record(before, record.state, cause.proposed)
+                    for code, what in self._step(record.partition, before, record.state, cause):
                         yield code, record.partition, what
                 if record.state.leader != NO_LEADER:
                     self._last_leaders[record.partition] = record.state.leader
@@ -144,28 +144,28 @@ class RecordReader:
                     yield "I2", partition, f"broker {broker} is fenced and in ISR {state.isr}"
 
     def _step(
-        self, partition: int, before: PartitionState, after: PartitionState, occasion: Occasion
+        self, partition: int, before: PartitionState, after: PartitionState, cause: Cause
     ) -> Iterator[tuple[str, str]]:
         if after.partition_epoch != before.partition_epoch + 1:
             yield "I3", f"partition epoch {before.partition_epoch} was followed by {after.partition_epoch}"
         is_moved = after.leader != before.leader
         if after.leader_epoch < before.leader_epoch + is_moved:
             yield "I3", f"leader epoch {before.leader_epoch} was followed by {after.leader_epoch}, moved: {is_moved}"
-        if not occasion.by_zookeeper and after.leader_epoch > before.leader_epoch + self._may_rise(before, after):
+        if not cause.by_zookeeper and after.leader_epoch > before.leader_epoch + self._may_rise(before, after):
             yield "I3", f"leader epoch {before.leader_epoch} became {after.leader_epoch} for nothing"
-        is_outsider = is_unclean(before, after, occasion)
+        is_outsider = is_unclean(before, after, cause)
         if is_outsider:
-            yield from self._judge(partition, without_restarted(before, occasion), after, occasion)
+            yield from self._judge(partition, without_restarted(before, cause), after, cause)
         if self._reverted.get(partition) != after.isr:
             self._reverted.pop(partition, None)
         joined = set(after.isr).difference(before.isr)
-        if joined and occasion.cancelled == partition and self._is_reverted(before, after):
+        if joined and cause.cancelled == partition and self._is_reverted(before, after):
             # PartitionReassignmentRevert puts the first replica in the ISR, whatever it holds and dead or alive.
             self._reverted[partition] = after.isr
             election = UncleanElection(after.isr[0], after.leader_epoch, Ground.CANCELLED)
             self._unclean.setdefault(partition, []).append(election)
             return
-        if joined and not occasion.proposed and not is_outsider and not joined <= set(before.elr):
+        if joined and not cause.proposed and not is_outsider and not joined <= set(before.elr):
             yield "I26", f"ISR {before.isr} became {after.isr} without its leader's word"
         yield from self._completion(before, after)
 
@@ -184,11 +184,11 @@ class RecordReader:
         return self._settings.unclean_election and not kept and after.isr == after.replicas[:1]
 
     def _judge(
-        self, partition: int, before: PartitionState, after: PartitionState, occasion: Occasion
+        self, partition: int, before: PartitionState, after: PartitionState, cause: Cause
     ) -> Iterator[tuple[str, str]]:
         """Note an unclean election and its ground, and yield what is wrong with it (I28)."""
         order = self._orders.pop(partition, None)
-        is_asked = occasion.ordered == partition and not before.has_leader
+        is_asked = cause.ordered == partition and not before.has_leader
         if order is not None:
             is_asked = (order.leader, order.leader_epoch) == (after.leader, after.leader_epoch)
         last_leader = self._last_leaders.get(partition, NO_LEADER)
@@ -198,7 +198,7 @@ class RecordReader:
         members = f"ISR {before.isr} and ELR {before.elr}"
         if ground is Ground.NONE:
             yield "I28", f"broker {after.leader} was elected from outside {members}; no setting and no rule allows it"
-        elif not occasion.by_zookeeper and (able := passed_over(partition, before, after, self._brokers)):
+        elif not cause.by_zookeeper and (able := passed_over(partition, before, after, self._brokers)):
             yield "I28", f"broker {after.leader} was elected from outside {members}, though {able} could lead"
 
     def _completion(self, before: PartitionState, after: PartitionState) -> Iterator[tuple[str, str]]:

@@ -16,7 +16,7 @@ from log.batches.in_buffer import OFFSET_AND_SIZE
 from replication.checkers import records, replicas
 from replication.checkers.answers import ASKED, unfounded
 from replication.checkers.catalogue import Finding
-from replication.checkers.elections import Occasion
+from replication.checkers.elections import Cause
 from replication.checkers.observed_log import Decoder, LogChange, ObservedLog
 from replication.checkers.orders import ORDERS, OrderChecker
 from replication.checkers.rare import Rare, RareStates
@@ -135,7 +135,7 @@ class StepChecker:
         if isinstance(message, AlterPartition | BrokerHeartbeat) and (what := reader.stale_sender(message)):
             self._find(cluster, "I24", -1, f"{what} changed the metadata")
         before = reader.offset
-        for code, partition, what in reader.read_on(cluster.controller.log, _occasion(reader, message)):
+        for code, partition, what in reader.read_on(cluster.controller.log, _cause(reader, message)):
             self._find(cluster, code, partition, what)
         if isinstance(message, BrokerRegistration):
             for partition, what in reader.unclean_members(message, before):
@@ -374,17 +374,17 @@ def _is_of_ended_history(cluster: CheckedCluster, node: NodeId, reference: Refer
     return part is None or part.state.leader_epoch < reference.clean_from_epoch
 
 
-def _occasion(reader: records.RecordReader, message: Message) -> Occasion:
+def _cause(reader: records.RecordReader, message: Message) -> Cause:
     """Return what the controller was handling, as far as elections depend on it."""
     if isinstance(message, BrokerRegistration):
-        return Occasion(registers=message.broker, is_unclean=reader.stops_uncleanly(message))
+        return Cause(registers=message.broker, is_unclean=reader.stops_uncleanly(message))
     if isinstance(message, ElectLeaders):
-        return Occasion(ordered=message.partition if message.election is Election.UNCLEAN else -1)
+        return Cause(ordered=message.partition if message.election is Election.UNCLEAN else -1)
     if isinstance(message, AlterPartitionReassignments):
-        return Occasion(cancelled=-1 if message.replicas else message.partition)
+        return Cause(cancelled=-1 if message.replicas else message.partition)
     if isinstance(message, AlterPartition):
-        return Occasion(proposed=message.request.members)
-    return Occasion(by_zookeeper=isinstance(message, UpdatePartitionState))
+        return Cause(proposed=message.request.members)
+    return Cause(by_zookeeper=isinstance(message, UpdatePartitionState))
 
 
 def _claims_the_same(now: LeaderState, before: LeaderState) -> bool:

@@ -13,14 +13,13 @@
 from __future__ import annotations
 
 from replication.explore.elr_model import ElrModel, ElrScope
-from replication.explore.quorum_model import Harm, QuorumModel, QuorumScope
+from replication.explore.quorum_model import QuorumModel, QuorumScope, Violation
 from replication.explore.search import Model, Outcome, Progress, described, search
 from replication.explore.truncation_model import TruncationModel, TruncationScope
 
 __all__ = (
     "ElrModel",
     "ElrScope",
-    "Harm",
     "Model",
     "Outcome",
     "Progress",
@@ -28,6 +27,7 @@ __all__ = (
     "QuorumScope",
     "TruncationModel",
     "TruncationScope",
+    "Violation",
     "described",
     "search",
 )

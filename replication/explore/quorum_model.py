@@ -110,7 +110,7 @@ def _log_of(voter: Voter) -> LogState:
 _BITS: Final = 32
 
 
-class Harm(enum.Enum):
+class Violation(enum.Enum):
     """Name the violations that the search looks for."""
 
     TWO_LEADERS = enum.auto()
@@ -133,7 +133,7 @@ class QuorumScope:
     restarts: int = 0
     lost_disks: int = 1
     directory_ids: bool = True
-    harms: tuple[Harm, ...] = tuple(Harm)
+    violations: tuple[Violation, ...] = tuple(Violation)
 
     def __attrs_post_init__(self) -> None:
         check_bounds(self, voters=(1, 5), epochs=(1, 6), records=(0, 4), restarts=(0, 4), lost_disks=(0, 4))
@@ -191,9 +191,9 @@ class QuorumModel:
         quorum = self._quorums.values[state]
         leaders = [number for number, voter in enumerate(quorum.voters) if voter.leader == number]
         epochs = [quorum.voters[number].epoch for number in leaders]
-        if Harm.TWO_LEADERS in self.scope.harms and len(set(epochs)) != len(epochs):
+        if Violation.TWO_LEADERS in self.scope.violations and len(set(epochs)) != len(epochs):
             return f"voters {leaders} lead in the same epoch"
-        if Harm.LOSS not in self.scope.harms or not quorum.committed:
+        if Violation.LOSS not in self.scope.violations or not quorum.committed:
             return None
         for number in leaders:
             voter, committed = quorum.voters[number], quorum.committed

@@ -382,7 +382,7 @@ class ControllerRole:
         return error
 
     def _change_all(self, decide: Callable[..., PartitionState | None], *brokers: BrokerId) -> None:
-        """Write what `decide` makes of each partition, told of the broker that it is about, if any."""
+        """Write what `decide` makes of each partition; `brokers` holds the broker that it is about, if any."""
         for partition, state in sorted(self.image.partitions.items()):
             after = decide(state, *brokers, self._active(partition), self.settings_of(partition), self._policy)
             if after is not None:

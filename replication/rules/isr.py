@@ -75,7 +75,10 @@ def is_eligible(follower: Follower, status: BrokerStatus | None, rules: Rules) -
 def lagging(
     leader: LeaderState, leader_end_offset: Offset, now_ms: TimeMs, settings: PartitionSettings
 ) -> tuple[BrokerId, ...]:
-    """Return the members whose lag exceeds replica.lag.time.max.ms, in ISR order; none while a change is pending."""
+    """Return the members whose lag exceeds replica.lag.time.max.ms, in ISR order; none while a change is pending.
+
+    Source: Partition.getOutOfSyncReplicas, 4.3.1.
+    """
     if leader.pending is not None:
         return ()
     lagging = []

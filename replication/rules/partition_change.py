@@ -43,7 +43,7 @@ from replication.rules.election import Ballot, Elected, Election, ElectionPolicy
 from replication.rules.elr import next_elr, next_last_known
 from replication.rules.partition import PartitionEpoch, PartitionState
 from replication.rules.reassign import Phase, completed
-from replication.rules.settings import PartitionSettings, effective_min_isr
+from replication.rules.settings import PartitionSettings, needed_in_sync
 
 
 @attrs.frozen(kw_only=True)
@@ -79,7 +79,7 @@ def change(
     elr = partition.elr
     if rules.elr:
         replica_count = settings.topic_replica_count or len(partition.replicas)
-        elr = next_elr(partition, phase.isr, target.unclean, effective_min_isr(settings.min_isr, replica_count, rules))
+        elr = next_elr(partition, phase.isr, target.unclean, needed_in_sync(settings.min_isr, replica_count, rules))
         if rules.elr_holds_replicas_only:
             elr = tuple(broker for broker in elr if broker in phase.replicas)
     ballot = Ballot(

@@ -37,13 +37,13 @@ from broker.error_codes import ErrorCode
 from broker.ids import Offset
 from replication.rules.isr import maximal_isr
 from replication.rules.partition import UNKNOWN_OFFSET, FollowerState, LeaderState, LogState
-from replication.rules.settings import Moment, PartitionSettings, effective_min_isr, is_under_min_isr
+from replication.rules.settings import Moment, PartitionSettings, is_under_min_isr, needed_in_sync
 
 ACKS_ALL: Final = -1
 
 
 class Fate(enum.Enum):
-    """Name what a producer may believe of its records' fate after an answer, or after none."""
+    """Name what an answer, or none, proves about its records."""
 
     ACKED = enum.auto()
     """The records were accepted; with acks=all they are committed."""
@@ -78,13 +78,13 @@ def answer_waiting(
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
     if high_watermark < end_offset:
         return None
-    needed = effective_min_isr(settings.min_isr, role.replica_count, settings.rules)
+    needed = needed_in_sync(settings.min_isr, role.replica_count, settings.rules)
     enough = needed <= len(maximal_isr(role, settings.rules))
     return ErrorCode.NONE if enough else ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
 
 
 def fate(answer: ErrorCode | None, *, appended: bool) -> Fate:
-    """Return what a producer may believe of its records; None stands for no answer, as after a lost connection.
+    """Return what an answer proves about its records; None stands for no answer, as after a lost connection.
 
     `appended` says whether the leader had appended when it gave the error, which the model knows and a producer does
     not: NOT_LEADER_OR_FOLLOWER and UNKNOWN_TOPIC_OR_PARTITION are definite refusals before the append, not later.

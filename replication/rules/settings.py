@@ -1,14 +1,14 @@
 """Hold the other inputs of a decision: a partition's settings, and the time and metadata at a broker.
 
-`effective_min_isr` caps min.insync.replicas by the replicas, as Kafka does since 3.7; before, a partition with fewer
-replicas could never accept an acks=all write.
+Since 3.7 Kafka caps min.insync.replicas by the replicas (`broker.min_isr`); before, a partition with fewer replicas
+could never accept an acks=all write. `needed_in_sync` asks the rules of a release which of the two it is.
 
 Example: min.insync.replicas is 3 and the partition has 2 replicas.
 
 >>> from replication.rules.switches import rules_of
 >>> PartitionSettings(min_isr=3).lag_ms_max
 30000
->>> effective_min_isr(3, 2, CURRENT), effective_min_isr(3, 2, rules_of("3.6"))
+>>> needed_in_sync(3, 2, CURRENT), needed_in_sync(3, 2, rules_of("3.6"))
 (2, 3)
 
 Source: Kafka 4.0 TopicConfig, ReplicationConfigs and KRaftMetadataCache; core Partition.effectiveMinIsr and
@@ -24,7 +24,7 @@ import attrs
 
 from broker.errors import UsageError
 from broker.ids import BrokerEpoch, BrokerId
-from broker.min_isr import effective_min_isr as cap
+from broker.min_isr import effective_min_isr
 from broker.units import DurationMs, TimeMs
 from broker.values import value
 from replication.rules.partition import UNKNOWN_BROKER_EPOCH, BrokerStatus, LeaderState
@@ -71,11 +71,11 @@ def registered_epoch(moment: Moment, broker: BrokerId) -> BrokerEpoch:
     return UNKNOWN_BROKER_EPOCH if status is None else status.epoch
 
 
-def effective_min_isr(min_isr: int, replica_count: int, rules: Rules) -> int:
-    """Return the number of in-sync replicas that a partition of `replica_count` replicas needs."""
-    return cap(min_isr, replica_count) if rules.effective_min_isr else min_isr
+def needed_in_sync(min_isr: int, replica_count: int, rules: Rules) -> int:
+    """Return the number of in-sync replicas that a partition of `replica_count` replicas needs under the rules."""
+    return effective_min_isr(min_isr, replica_count) if rules.effective_min_isr else min_isr
 
 
 def is_under_min_isr(leader: LeaderState, settings: PartitionSettings) -> bool:
     """Return whether the ISR that the controller confirmed last is below the effective min.insync.replicas."""
-    return len(leader.isr) < effective_min_isr(settings.min_isr, leader.replica_count, settings.rules)
+    return len(leader.isr) < needed_in_sync(settings.min_isr, leader.replica_count, settings.rules)

@@ -1,7 +1,7 @@
-"""Measure what runs pass through: transitions of state machines, error codes, rare states, and whom each fault struck.
+"""Count what runs reach: transitions of state machines, error codes, rare states, and the brokers that faults struck.
 
-What no run reaches is listed as never: no verdict of these runs says anything about it. Measuring
-changes no run; what is measured adds up over runs. The lines of the rules that tests reach are coverage.py's business.
+What no run reaches is listed as never: these runs prove nothing about it. Counting changes no run;
+counts add up over runs. The lines of the rules that tests reach are coverage.py's business.
 
 Python's trace function sees each call of `broker.machines.step`; answers are read as they are sent.
 """

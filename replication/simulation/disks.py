@@ -91,19 +91,19 @@ class DiskFaults:
         storage.arm(LogFault(f"{directory}/*.log", _HOW[fault.kind]), lasts=True)
         what = "is full" if fault.kind is FaultKind.FULL_DISK else "fails"
         self._trace_line(f"{directory} of broker {broker} {what} for {fault.for_ms} ms")
-        cluster.at(cluster.now_ms + fault.for_ms, partial(self._mend_unless_over, broker))
+        cluster.at(cluster.now_ms + fault.for_ms, partial(self._repair_unless_over, broker))
 
     def heal(self) -> None:
-        """Mend all disks, and restart brokers that have lost a directory."""
+        """Repair all disks, and restart brokers that have lost a directory."""
         self.is_over = True
         for broker in sorted(self._cluster.nodes):
-            self._mend(broker)
+            self._repair(broker)
 
-    def _mend_unless_over(self, broker: BrokerId) -> None:
+    def _repair_unless_over(self, broker: BrokerId) -> None:
         if not self.is_over:
-            self._mend(broker)
+            self._repair(broker)
 
-    def _mend(self, broker: BrokerId) -> None:
+    def _repair(self, broker: BrokerId) -> None:
         node = self._cluster.nodes[broker]
         if isinstance(node.storage, ArmedStorage):
             node.storage.disarm()
@@ -120,14 +120,14 @@ class DiskFaults:
         if machine.role is not None and machine.has_no_disk:
             self._trace_line(f"broker {node} has lost its last log directory and ends")
             machine.kill()
-            cluster.at(cluster.now_ms + _LOOK_MS, partial(self._start_mended, machine, machine.incarnation))
+            cluster.at(cluster.now_ms + _LOOK_MS, partial(self._start_repaired, machine, machine.incarnation))
 
-    def _start_mended(self, node: Node, incarnation: int) -> None:
+    def _start_repaired(self, node: Node, incarnation: int) -> None:
         """Start a process that ended with its last directory as soon as the disk is repaired."""
         if self.is_over or node.role is not None or node.incarnation != incarnation:
             return
         if isinstance(node.storage, ArmedStorage) and not node.storage.has_struck:
-            self._cluster.at(self._cluster.now_ms + _LOOK_MS, partial(self._start_mended, node, incarnation))
+            self._cluster.at(self._cluster.now_ms + _LOOK_MS, partial(self._start_repaired, node, incarnation))
             return
         self._trace_line(f"broker {node.broker} starts with its disk mended")
         self._cluster.start_broker(node.broker)

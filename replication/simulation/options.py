@@ -67,7 +67,7 @@ class FaultKind(enum.Enum):
     RETENTION_AT_CHANGE = "retention and cleaner of a broker run right after it has another part, or cut its log"
     BLOCK_LOSS = "the machine loses power: blocks in the middle of what was not flushed may be gone"
     FULL_DISK = "a log directory's disk is full, until an operator makes room and restarts the broker"
-    FAILED_DIRECTORY = "a log directory fails in the middle of a write, until an operator mends it"
+    FAILED_DIRECTORY = "a log directory fails in the middle of a write, until an operator repairs it"
     SLOW_DISK = "a broker's disk is slow: reads and writes wait, heartbeats do not"
     SPLIT = "two groups of brokers do not hear each other; the controller hears one or both of them"
     SPLIT_RACK = "a rack hears nobody outside and is not heard there; the controller may be inside"

@@ -44,7 +44,7 @@ def limit_ms(settings: PartitionSettings) -> int:
 
 @attrs.frozen
 class _Lag:
-    """Hold what a member lacks: the leader's end offset at `since_ms`, and on what the measurement stands."""
+    """Hold what a member lacks: the leader's end offset at `since_ms`, and what the measurement depends on."""
 
     since_ms: int
     end_offset: int
@@ -155,8 +155,8 @@ REFUSALS: Final = frozenset(
 
 
 @attrs.frozen
-class _Clear:
-    """Hold since when nothing stands in a partition's way, on what that stands, and what is to be committed."""
+class _Unhindered:
+    """Hold since when nothing has hindered a partition, what that depends on, and what is to be committed."""
 
     since_ms: int
     basis: tuple[object, ...]
@@ -173,7 +173,7 @@ class WriteWatch(_Watch):
 
     def __init__(self, cluster: Cluster, find: Callable[[Finding], None]) -> None:
         super().__init__(cluster, find)
-        self._clear: dict[int, _Clear] = {}
+        self._unhindered: dict[int, _Unhindered] = {}
         self._refused: dict[tuple[int, NodeId], str] = {}
         """The last refusal since the last look, by partition and broker, in words."""
 
@@ -185,16 +185,16 @@ class WriteWatch(_Watch):
             )
 
     def _look_at_all(self, partitions: Mapping[int, PartitionState]) -> None:
-        clear: dict[int, _Clear] = {}
+        unhindered: dict[int, _Unhindered] = {}
         for partition, state in partitions.items():
-            role = self._leader_in_the_clear(partition, state)
+            role = self._unhindered_leader(partition, state)
             if role is not None:
-                clear[partition] = self._look_at(partition, state, role)
-        self._clear = clear
+                unhindered[partition] = self._look_at(partition, state, role)
+        self._unhindered = unhindered
         self._refused.clear()
 
-    def _leader_in_the_clear(self, partition: int, state: PartitionState) -> LeaderRole | None:
-        """Return the leader of a partition that nothing stands in the way of, else None."""
+    def _unhindered_leader(self, partition: int, state: PartitionState) -> LeaderRole | None:
+        """Return the leader of a partition that nothing hinders, else None."""
         cluster = self._cluster
         if not state.has_leader or len(state.isr) < min(cluster.options.settings.min_isr, len(state.replicas)):
             return None
@@ -212,38 +212,38 @@ class WriteWatch(_Watch):
                 return None
         return role
 
-    def _look_at(self, partition: int, state: PartitionState, role: LeaderRole) -> _Clear:
+    def _look_at(self, partition: int, state: PartitionState, role: LeaderRole) -> _Unhindered:
         cluster, now_ms, log = self._cluster, self._cluster.now_ms, role.log.log
         members = tuple(
             (broker, cluster.nodes[broker].incarnation, cluster.nodes[broker].clock_ahead_ms)
             for broker in sorted(state.isr)
         )
         basis = (state.leader, state.leader_epoch, members, cluster.controller_address)
-        clear = self._clear.get(partition)
-        if clear is None or clear.basis != basis:
+        unhindered = self._unhindered.get(partition)
+        if unhindered is None or unhindered.basis != basis:
             end = log.log_end_offset
-            return _Clear(now_ms, basis, now_ms, end, end, now_ms, partition_epoch=state.partition_epoch)
+            return _Unhindered(now_ms, basis, now_ms, end, end, now_ms, partition_epoch=state.partition_epoch)
         refused = self._refused.get((partition, NodeId(state.leader)))
         # Whoever refused under another ISR may have had too small a one in between.
-        is_same = clear.partition_epoch == state.partition_epoch
-        appended_ms = now_ms if log.log_end_offset > clear.log_end_offset else clear.appended_ms
-        clear = attrs.evolve(
-            clear,
+        is_same = unhindered.partition_epoch == state.partition_epoch
+        appended_ms = now_ms if log.log_end_offset > unhindered.log_end_offset else unhindered.appended_ms
+        unhindered = attrs.evolve(
+            unhindered,
             partition_epoch=state.partition_epoch,
             log_end_offset=log.log_end_offset,
             appended_ms=appended_ms,
         )
-        if refused is not None and is_same and now_ms - clear.since_ms > self._limit_ms:
-            what = f"nothing has stood in the way of leader {state.leader} since {clear.since_ms} ms"
+        if refused is not None and is_same and now_ms - unhindered.since_ms > self._limit_ms:
+            what = f"nothing has stood in the way of leader {state.leader} since {unhindered.since_ms} ms"
             self._find(Finding("L16", now_ms, partition, f"{what}, and {refused}"))
-        if log.high_watermark >= clear.end_offset:
-            return attrs.evolve(clear, asked_ms=now_ms, end_offset=log.log_end_offset)
-        if now_ms - clear.asked_ms > self._limit_ms:
-            is_looked_at = clear.asked_ms + cluster.options.settings.lag_ms_max < appended_ms < now_ms
+        if log.high_watermark >= unhindered.end_offset:
+            return attrs.evolve(unhindered, asked_ms=now_ms, end_offset=log.log_end_offset)
+        if now_ms - unhindered.asked_ms > self._limit_ms:
+            is_looked_at = unhindered.asked_ms + cluster.options.settings.lag_ms_max < appended_ms < now_ms
             if not is_looked_at:
-                return clear
-            what = f"{clear.end_offset} records at {clear.asked_ms} ms, hears ISR {state.isr}"
+                return unhindered
+            what = f"{unhindered.end_offset} records at {unhindered.asked_ms} ms, hears ISR {state.isr}"
             what = f"leader {state.leader} had {what}, and has committed {log.high_watermark}"
             self._find(Finding("L16", now_ms, partition, what))
-            return attrs.evolve(clear, asked_ms=now_ms, end_offset=log.log_end_offset)
-        return clear
+            return attrs.evolve(unhindered, asked_ms=now_ms, end_offset=log.log_end_offset)
+        return unhindered

@@ -42,7 +42,7 @@ class TopicDeletion:
             self._delete(number, following, fault.for_ms)
 
     def heal(self) -> None:
-        """Give no more orders; what has been created by now has the name."""
+        """Give no more orders; a topic created by now takes the deleted one's place."""
         self._is_over = True
         for number, successor in self._creating.items():
             if successor in self._cluster.controller.image.partitions:

@@ -1,4 +1,4 @@
-"""Apply the faults that are of no single broker's process: splits, controllers, late metadata, clocks.
+"""Apply the faults outside the brokers' processes: splits, controllers, late metadata, clocks.
 
 The numbers of the fault alone decide the groups: bit b of `detail` says on which side broker b is; its target is always
 on the first side, and another broker on the second.

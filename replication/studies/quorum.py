@@ -137,7 +137,7 @@ class QuorumReplica:
         self.high_watermark = max(self.high_watermark, min(high_watermark, self.end))
 
     def wipe(self) -> None:
-        """Lose the disk: log, epoch and vote are gone, and with them the right to be counted."""
+        """Lose the disk with log, epoch and vote, and no longer count as a voter."""
         self.epochs, self.values, self.high_watermark = [], [], 0
         self.epoch, self.voted_for, self.leader, self.votes, self.ends = 0, NOBODY, NOBODY, set(), {}
         self.is_counted = False

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from broker.__main__ import cli
 from broker.errors import UsageError
 from broker.ids import BrokerEpoch, BrokerId
-from broker.machines import to_mermaid, to_text, word
+from broker.machines import to_dot, to_mermaid, to_text, word
 from broker.registration import (
     BROKER_TRANSITIONS,
     SESSION_STATES,
@@ -135,8 +135,15 @@ def test_another_incarnation_waits_until_the_session_has_ended(state: BrokerStat
         (["zookeeper"], to_text(ZOOKEEPER_TRANSITIONS)),
         (["--format", "mermaid"], to_mermaid(BROKER_TRANSITIONS)),
         (["zookeeper", "--format", "mermaid"], to_mermaid(ZOOKEEPER_TRANSITIONS)),
+        (["--format", "dot"], to_dot(BROKER_TRANSITIONS)),
     ],
 )
 def test_the_command_draws_the_table_that_the_model_runs_on(arguments: list[str], expected: str) -> None:
     done = CliRunner().invoke(cli, ["diagram", *arguments])
     assert (done.exit_code, done.output) == (0, expected + "\n")
+
+
+def test_a_graphviz_arrow_is_labelled_with_its_inputs() -> None:
+    arrow = '    "controlled shutdown" -> "fenced" [label="heartbeat caught up, session expired"];'
+    table = {(S.CONTROLLED_SHUTDOWN, event): S.FENCED for event in (E.SESSION_EXPIRED, E.HEARTBEAT_CAUGHT_UP)}
+    assert to_dot(table).splitlines() == ["digraph {", "    node [shape=box];", arrow, "}"]

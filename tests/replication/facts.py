@@ -30,7 +30,7 @@ from replication.rules.isr import lagging, may_join, propose_expand, propose_shr
 from replication.rules.leadership import become_leader, unassigned
 from replication.rules.partition import BrokerStatus, EpochEnd
 from replication.rules.partition_change import change, target_of
-from replication.rules.settings import effective_min_isr
+from replication.rules.settings import needed_in_sync
 from replication.rules.switches import Rules
 from replication.rules.truncation import answer_epoch_end, truncated
 from tests.replication.builders import (
@@ -161,7 +161,7 @@ def under_min_isr_nothing_is_committed(rules: Rules) -> None:
 
 
 def a_partition_needs_no_more_than_its_replicas(rules: Rules) -> None:
-    assert effective_min_isr(3, 2, rules) == 2
+    assert needed_in_sync(3, 2, rules) == 2
 
 
 def a_new_leader_does_not_tell_an_end_that_goes_back(rules: Rules) -> None:

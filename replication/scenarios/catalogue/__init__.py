@@ -3,6 +3,10 @@
 Constraints: unless a scenario says otherwise, brokers are 0, 1 and 2, the replicas of partition 0 in this order;
 min.insync.replicas is 2 and acks is all. Times are in ms; the brokers start during the first 3 s.
 
+To add one: put a `Scenario` in the tuple of its theme, with the next free number, its outcome and the KIP, KAFKA issue
+or incident that it is about. tests/replication/scenarios/test_scenarios.py plays all of `SCENARIOS`; an old bug gets a
+second one, NAME-before, under rules `without` its fix.
+
 Source: each scenario names its own.
 """
 

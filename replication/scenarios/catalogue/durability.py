@@ -172,6 +172,34 @@ _S93: Final = attrs.evolve(
 )
 
 
+_S94: Final = attrs.evolve(
+    QUIET_TRIO,
+    name="S94",
+    title="Deleted records are back after an unclean election",
+    how="Broker 2 is out of the ISR and dead when m0 to m2 are deleted; m4 is written. Brokers 0 and 1 die, and 2 is "
+    "elected uncleanly: m4 is lost, and consumers can read the deleted records again.",
+    source="Partition.lowWatermarkIfLeader; KIP-106",
+    settings=UNCLEAN,
+    retention=_BY_ORDER,
+    operations=(
+        *_send_records(3_500, 0, 4),
+        Crash(4_500, 2, 34_000),
+        DeleteBelow(20_000, 0, 3),
+        SendRecord(22_000, 0),
+        Crash(24_000, 0, 70_000),
+        Crash(24_000, 1, 70_000),
+    ),
+    expected_states=(
+        ExpectedState(23_900, leader=0, isr=(0, 1), log_starts=(3, 3, 0), logs=((3, 4), (3, 4), (0, 1, 2, 3))),
+        ExpectedState(59_000, leader=2, isr=(2,), log_starts=(3, 3, 0)),
+    ),
+    expected_responses=(ExpectedResponses("DeleteRecordsResponse", ErrorCode.NONE, 1, 1),),
+    lost_values=(4,),
+    lost_max=1,
+    is_strict=False,
+)
+
+
 _S95: Final = attrs.evolve(
     PAIR,
     name="S95",
@@ -213,5 +241,6 @@ _S95: Final = attrs.evolve(
 
 RETENTION: Final = (
     _S93,
+    _S94,
     _S95,
 )

@@ -9,7 +9,7 @@ import attrs
 
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerId
-from replication.explore import Harm, QuorumModel, QuorumScope
+from replication.explore import QuorumModel, QuorumScope, Violation
 from replication.explore.search import described, search
 from replication.roles.messages import AlterPartitionReassignments, ElectLeaders
 from replication.rules.election import Election
@@ -167,7 +167,7 @@ _ZOOKEEPER: Final = (
 
 
 def _searched(on_line: LineSink, scope: QuorumScope) -> tuple[Fact, ...]:
-    """Search every history within a scope, print the shortest harmful one, and return its length."""
+    """Search every history within a scope, print the shortest one that breaks an invariant, and return its length."""
     model = QuorumModel(scope)
     outcome = search(model)
     for line in described(model, outcome.history):
@@ -198,7 +198,7 @@ CONTROLLERS: Final = (
         how="A controller loses its disk, with its vote and a record that it had helped to commit, and comes back "
         "under the same id. It helps a candidate without the record to a majority.",
         source=_SOURCE,
-        script=partial(_searched, scope=QuorumScope(directory_ids=False, harms=(Harm.LOSS,))),
+        script=partial(_searched, scope=QuorumScope(directory_ids=False, violations=(Violation.LOSS,))),
         expected=(Fact("steps to the fault:", 8),),
     ),
 )

@@ -9,7 +9,7 @@ import pytest
 
 from broker.ids import NO_LEADER, BrokerId
 from broker.units import DurationMs, TimeMs
-from replication.checkers.elections import Ground, Occasion
+from replication.checkers.elections import Cause, Ground
 from replication.checkers.rare import RareStates
 from replication.checkers.records import RecordReader
 from replication.roles.messages import BrokerRecord, ElectLeaders, MetadataRecord, PartitionRecord
@@ -27,7 +27,7 @@ UNCLEAN: Final = PartitionSettings(min_isr=2, unclean_election=True)
 LED: Final = PartitionState(replicas=(ZERO, ONE, TWO), isr=(ZERO,), leader=ZERO)
 LEADERLESS: Final = attrs.evolve(LED, isr=(), leader=NO_LEADER, leader_epoch=1, partition_epoch=1, last_known=(ZERO,))
 """Broker 0 led last; ISR and ELR are empty."""
-NOTHING: Final = Occasion()
+NOTHING: Final = Cause()
 ELIGIBLE: Final = attrs.evolve(LEADERLESS, elr=(TWO,))
 
 
@@ -47,7 +47,7 @@ def found(
     settings: PartitionSettings,
     before: PartitionState,
     leader: BrokerId,
-    occasion: Occasion = NOTHING,
+    cause: Cause = NOTHING,
     *,
     alive: tuple[BrokerId, ...] = (),
     order: PartitionState | None = None,
@@ -59,11 +59,11 @@ def found(
         for each in before.replicas
     )
     log: list[MetadataRecord] = [*brokers, PartitionRecord(0, LED), PartitionRecord(0, before)]
-    assert list(reader.read_on(log, Occasion())) == []
+    assert list(reader.read_on(log, Cause())) == []
     if order is not None:
         reader.note_order(0, order)
     log.append(PartitionRecord(0, elected(before, leader)))
-    codes = {code for code, _, _ in reader.read_on(log, occasion)}
+    codes = {code for code, _, _ in reader.read_on(log, cause)}
     return codes, [each.ground for each in reader.take_unclean(0)]
 
 
@@ -80,7 +80,7 @@ def noted(*brokers: BrokerId) -> PartitionState:
 
 
 @pytest.mark.parametrize(
-    ("settings", "before", "leader", "occasion", "alive", "verdict"),
+    ("settings", "before", "leader", "cause", "alive", "verdict"),
     [
         # Nobody from outside with unclean election off, anybody with it on; a member that could lead comes first.
         (KRAFT, noted(), ONE, NOTHING, (), FORBIDDEN),
@@ -94,37 +94,37 @@ def noted(*brokers: BrokerId) -> PartitionState:
         (KRAFT, noted(ONE), ONE, NOTHING, (), FORBIDDEN),
         (KRAFT, noted(ZERO, ONE), ZERO, NOTHING, (), FORBIDDEN),
         # An eligible replica that has just stopped uncleanly is not waited for.
-        (KRAFT, ELIGIBLE, ZERO, Occasion(registers=TWO, is_unclean=True), (), LAST_KNOWN),
-        (KRAFT, ELIGIBLE, ZERO, Occasion(registers=TWO, is_unclean=False), (), FORBIDDEN),
-        (KRAFT, ELIGIBLE, ZERO, Occasion(registers=ONE, is_unclean=True), (), FORBIDDEN),
+        (KRAFT, ELIGIBLE, ZERO, Cause(registers=TWO, is_unclean=True), (), LAST_KNOWN),
+        (KRAFT, ELIGIBLE, ZERO, Cause(registers=TWO, is_unclean=False), (), FORBIDDEN),
+        (KRAFT, ELIGIBLE, ZERO, Cause(registers=ONE, is_unclean=True), (), FORBIDDEN),
         # Without ELR there is no last known leader.
         (OLD, LEADERLESS, ZERO, NOTHING, (), FORBIDDEN),
         (attrs.evolve(KRAFT, rules=rules_of("3.9")), LEADERLESS, ZERO, NOTHING, (), FORBIDDEN),
         (attrs.evolve(KRAFT, rules=without(CURRENT, "elr")), LEADERLESS, ZERO, NOTHING, (), FORBIDDEN),
         # An operator's order allows one partition without a leader.
-        (KRAFT, LEADERLESS, ONE, Occasion(ordered=0), (), ORDERED),
-        (KRAFT, LEADERLESS, ONE, Occasion(ordered=1), (), FORBIDDEN),
-        (KRAFT, LED_ON, ONE, Occasion(ordered=0), (), FORBIDDEN),
+        (KRAFT, LEADERLESS, ONE, Cause(ordered=0), (), ORDERED),
+        (KRAFT, LEADERLESS, ONE, Cause(ordered=1), (), FORBIDDEN),
+        (KRAFT, LED_ON, ONE, Cause(ordered=0), (), FORBIDDEN),
         # As a reassignment ends, the replica that its leader asks to add leads from the same record on.
-        (KRAFT, LED_ON, ONE, Occasion(proposed=(ZERO, ONE)), (), (set(), [])),
+        (KRAFT, LED_ON, ONE, Cause(proposed=(ZERO, ONE)), (), (set(), [])),
     ],
 )
 def test_an_election_is_allowed_or_forbidden(
     settings: PartitionSettings,
     before: PartitionState,
     leader: BrokerId,
-    occasion: Occasion,
+    cause: Cause,
     alive: tuple[BrokerId, ...],
     verdict: tuple[set[str], list[Ground]],
 ) -> None:
-    assert found(settings, before, leader, occasion, alive=alive) == verdict
+    assert found(settings, before, leader, cause, alive=alive) == verdict
 
 
 def test_a_zookeeper_controller_writes_what_it_was_ordered() -> None:
-    occasion, ordered = Occasion(by_zookeeper=True), elected(LEADERLESS, ONE)
-    assert found(OLD, LEADERLESS, ONE, occasion, order=ordered) == ORDERED
-    assert found(OLD, LEADERLESS, TWO, occasion, order=ordered) == FORBIDDEN
-    assert found(OLD, LEADERLESS, ONE, occasion) == FORBIDDEN
+    cause, ordered = Cause(by_zookeeper=True), elected(LEADERLESS, ONE)
+    assert found(OLD, LEADERLESS, ONE, cause, order=ordered) == ORDERED
+    assert found(OLD, LEADERLESS, TWO, cause, order=ordered) == FORBIDDEN
+    assert found(OLD, LEADERLESS, ONE, cause) == FORBIDDEN
 
 
 OUTSIDER: Final = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from replication.explore import Harm, QuorumModel, QuorumScope
+from replication.explore import QuorumModel, QuorumScope, Violation
 from replication.explore.search import described, search
 
 
@@ -25,15 +25,17 @@ def test_nothing_committed_is_lost_in_any_state(scope: QuorumScope, state_count:
     assert (outcome.holds, outcome.state_count, outcome.depth) == (True, state_count, depth)
 
 
-@pytest.mark.parametrize(("harm", "depth"), [(Harm.TWO_LEADERS, 5), (Harm.LOSS, 8)])
-def test_a_voter_known_by_its_id_alone_does_harm_once_its_disk_is_lost(harm: Harm, depth: int) -> None:
-    outcome = search(QuorumModel(QuorumScope(directory_ids=False, harms=(harm,))))
+@pytest.mark.parametrize(("violation", "depth"), [(Violation.TWO_LEADERS, 5), (Violation.LOSS, 8)])
+def test_a_voter_known_by_its_id_alone_breaks_the_quorum_once_its_disk_is_lost(
+    violation: Violation, depth: int
+) -> None:
+    outcome = search(QuorumModel(QuorumScope(directory_ids=False, violations=(violation,))))
     assert outcome.depth == depth
     assert outcome.fault is not None
 
 
 def test_the_shortest_history_is_told_in_words() -> None:
-    model = QuorumModel(QuorumScope(directory_ids=False, harms=(Harm.TWO_LEADERS,)))
+    model = QuorumModel(QuorumScope(directory_ids=False, violations=(Violation.TWO_LEADERS,)))
     outcome = search(model)
     assert list(described(model, outcome.history)) == [
         "  1. 0 becomes a candidate in epoch 1",

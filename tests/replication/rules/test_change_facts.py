@@ -29,7 +29,7 @@ from replication.rules.elr import next_elr, next_last_known
 from replication.rules.partition import EpochStart, LogState, PartitionEpoch, PartitionState
 from replication.rules.partition_change import Target, change
 from replication.rules.reassign import Phase, completed, started
-from replication.rules.settings import PartitionSettings, effective_min_isr
+from replication.rules.settings import PartitionSettings, needed_in_sync
 from replication.rules.switches import CURRENT, RELEASES, SWITCHES, Rules, without
 from tests.support.drawing import DRAWS, Draws
 
@@ -158,7 +158,7 @@ def _after(
     elr: tuple[BrokerId, ...] = state.elr
     if rules.elr:
         count = settings.topic_replica_count or len(state.replicas)
-        least = effective_min_isr(settings.min_isr, count, rules)
+        least = needed_in_sync(settings.min_isr, count, rules)
         elr = next_elr(state, phase.isr, target.unclean, least)
         elr = tuple(each for each in elr if each in phase.replicas or not rules.elr_holds_replicas_only)
     ballot = Ballot(

@@ -11,7 +11,7 @@ from broker.ids import BrokerId
 from placement.outages.lost import outage
 from replication.rules.controller_events import fenced_together, swept, unfenced
 from replication.rules.partition import PartitionState
-from replication.rules.settings import PartitionSettings, effective_min_isr
+from replication.rules.settings import PartitionSettings, needed_in_sync
 from replication.rules.switches import CURRENT, without
 from tests.placement.outages.views import IDS, Partition, Small, clusters
 
@@ -54,7 +54,7 @@ def test_leaders_and_counts_are_those_of_the_rules(small: Small, lost: tuple[Bro
     states = [after(each, small, lost) for each in small.partitions]
     under = [
         not state.has_leader
-        or len(state.isr) < effective_min_isr(each.min_isr, len(each.replicas), settings_of(each, small).rules)
+        or len(state.isr) < needed_in_sync(each.min_isr, len(each.replicas), settings_of(each, small).rules)
         for state, each in zip(states, small.partitions, strict=True)
     ]
     assert found.counts.leaderless_count == sum(not state.has_leader for state in states)

@@ -1,6 +1,6 @@
-"""Seeds in which a campaign of 10 minutes a run found something that was no fault of Kafka's, or that Kafka has itself.
+"""Seeds in which runs of 10 minutes found something that was no fault of Kafka's, or that Kafka has itself.
 
-Each was run on the code before it was mended: `found` is what it broke there.
+Each was run on the code before it was repaired: `found` is what it broke there.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def test_a_disk_that_fails_takes_its_partitions_alone(kind: FaultKind) -> None:
     assert role is not None
     assert role.offline == {0}
     assert ErrorCode.KAFKA_STORAGE_ERROR in {each.error for each in answers}
-    # 20 s later an operator has mended it, and restarts the broker.
+    # 20 s later an operator has repaired it, and restarts the broker.
     simulation.run_until(45_000)
     assert ZERO in state_of(simulation).isr
     assert healed(simulation)
