@@ -223,7 +223,7 @@ def spread_topics(
             beside_whole if best is None else best.columns(),
             (*whole, np.array([FREE])) if lead is None else lead.columns(),
         ),
-        (np.zeros((3, groups.of.size), dtype=np.int32), np.zeros((10, unit_count), dtype=np.int64)),
+        (np.zeros((5, groups.of.size), dtype=np.int32), np.zeros((10, unit_count), dtype=np.int64)),
         held,
         found,
     )
