@@ -13,31 +13,15 @@
 
 from __future__ import annotations
 
-from replication.mirror.checks import Copy, Failover, MirrorFinding
 from replication.mirror.policy import DefaultPolicy, IdentityPolicy
-from replication.mirror.process import MirrorSettings
-from replication.mirror.run import (
-    MirrorFault,
-    MirrorOptions,
-    MirrorOutcome,
-    MirrorRun,
-    run_mirror,
-    with_failures,
-    without_failures,
-)
+from replication.mirror.run import MirrorOptions, MirrorOutcome, run_mirror, with_failures, without_failures
 from replication.mirror.syncs import SyncStore
 
 __all__ = (
-    "Copy",
     "DefaultPolicy",
-    "Failover",
     "IdentityPolicy",
-    "MirrorFault",
-    "MirrorFinding",
     "MirrorOptions",
     "MirrorOutcome",
-    "MirrorRun",
-    "MirrorSettings",
     "SyncStore",
     "run_mirror",
     "with_failures",

@@ -80,6 +80,15 @@ class MirroredCluster:
     def begin(self, out: Outbox) -> None:
         """Do nothing until there is something to write."""
 
+    def every(self, every_ms: int, action: Callable[[], bool | None]) -> None:
+        """Repeat an action every `every_ms` until it returns False."""
+
+        def due() -> None:
+            if action() is not False:
+                self.cluster.at(self.cluster.now_ms + every_ms, due)
+
+        self.cluster.at(self.cluster.now_ms + every_ms, due)
+
     # Topics.
 
     def counts(self) -> dict[str, int]:
@@ -120,10 +129,6 @@ class MirroredCluster:
         """Return the committed records of a partition from `start_offset` on; none without a leader."""
         log = self._leader_log(partition)
         return () if log is None else tuple(_records(log, Offset(max(start_offset, log.log_start_offset))))
-
-    def values(self, partition: TopicPartition) -> tuple[bytes, ...]:
-        """Return the values of the committed records of a partition."""
-        return tuple(record.value or b"" for record in self.read(partition))
 
     def _leader_log(self, partition: TopicPartition) -> PartitionLog | None:
         number = self._numbers[partition]

@@ -1,19 +1,11 @@
 """Run MirrorMaker's process between two clusters: its connectors, and the state that it loses when it dies.
 
-What it decides: what is copied when, and where copying goes on after a failure. The process keeps everything in memory
-except three topics: Connect's source offsets (on the target), the offset syncs (on the source) and the checkpoints (on
-the target).
-
-Goals, most important first:
-1. Each record of the source is on the target at least once, in the source's order.
-2. No checkpoint is ahead of the offset that it translates.
-3. After a failure, copying goes on from the last committed source offset: records copied since are copied again.
+The process keeps everything in memory except three topics: Connect's source offsets (on the target), the offset syncs
+(on the source) and the checkpoints (on the target). After a failure copying goes on from the last committed source
+offset: records copied since are copied again, in the same order.
 
 Constraints: source offsets are committed only when everything before them is acknowledged. Nothing is copied before the
 committed offsets are read to their end, and no offset is translated before the syncs are.
-
-Example: killed at source offset 80 with 60 committed, it copies 61 to 80 a second time: the target holds them twice, in
-the same order.
 
 Left out: several tasks and their rebalancing, exactly-once sources (KIP-618), copied settings and ACLs; the groups have
 a coordinator that never fails, and reading takes no messages.
@@ -34,7 +26,7 @@ from broker.ids import Offset, PartitionId, TopicPartition
 from broker.units import DurationMs, TimeMs
 from log.batches.build import BatchSpec, build_batch
 from log.record import Record
-from replication.mirror.checkpoints import CheckpointStore, new_checkpoints
+from replication.mirror.checkpoints import CheckpointStore
 from replication.mirror.cluster import MirroredCluster
 from replication.mirror.policy import DefaultPolicy, is_replicated, target_partition, wanted_partitions
 from replication.mirror.records import Checkpoint, OffsetSync, read_checkpoint, read_offset_sync
@@ -110,7 +102,8 @@ class MirrorProcess:
         self.is_up = True
         self._incarnation += 1
         self._log_line("the mirror starts")
-        self._load()
+        if self._load():
+            self._again(_LOAD_MS, self._load)
         self._again(self.settings.commit_ms, self._commit)
         self._again(self.settings.checkpoint_ms, self._checkpoint)
 
@@ -137,32 +130,21 @@ class MirrorProcess:
         settings = self.settings
         return target_partition(settings.policy, settings.source, settings.target, partition)
 
-    def _later(self, delay_ms: int, action: Callable[[], None]) -> None:
-        """Do an action after a time, unless the process dies before."""
-        incarnation, cluster = self._incarnation, self._source.cluster
+    def _again(self, every_ms: int, action: Callable[[], bool | None]) -> None:
+        """Repeat an action every `every_ms` until it returns False, or the process dies."""
+        incarnation = self._incarnation
 
-        def due() -> None:
-            if self.is_up and self._incarnation == incarnation:
-                action()
+        def of_incarnation() -> bool:
+            return self.is_up and self._incarnation == incarnation and action() is not False
 
-        cluster.at(cluster.now_ms + delay_ms, due)
-
-    def _again(self, every_ms: int, action: Callable[[], None]) -> None:
-        """Repeat an action every `every_ms` until the process dies."""
-
-        def due() -> None:
-            action()
-            self._later(every_ms, due)
-
-        self._later(every_ms, due)
+        self._source.every(every_ms, of_incarnation)
 
     # Beginning.
 
-    def _load(self) -> None:
+    def _load(self) -> bool:
         """Read what earlier runs left once all three topics have a leader, then begin to copy."""
         if None in (self._source.end(SYNCS), self._target.end(OFFSETS), self._target.end(CHECKPOINTS)):
-            self._later(_LOAD_MS, self._load)
-            return
+            return True
         for record in self._target.read(OFFSETS):
             key, value = record.key or b"", record.value or b""
             partition = read_offset_sync(key, bytes(16)).source_partition
@@ -175,6 +157,7 @@ class MirrorProcess:
         self._refresh()
         self._again(self.settings.refresh_ms, self._refresh)
         self._again(_POLL_MS, self._poll)
+        return False
 
     def _read_syncs(self) -> None:
         for record in self._source.read(SYNCS, self._sync_position):
@@ -227,27 +210,27 @@ class MirrorProcess:
 
     def _send_syncs(self) -> None:
         for sync in self._queue.take():
-            self._source.write(SYNCS, self._batch(sync.key, sync.value), lambda _: self._on_sync_written())
+            self._source.write(SYNCS, self._batch((sync.key, sync.value)), self._on_sync_written)
 
-    def _on_sync_written(self) -> None:
+    def _on_sync_written(self, _: Offset) -> None:
         self._queue.sent()
         self._send_syncs()
 
     def _commit(self) -> None:
+        """Commit the offsets that changed, and let the delayed syncs go once they are written."""
         changed = {each: offset for each, offset in self._copied.items() if self._committed.get(each) != offset}
-        if not changed:
-            self._on_committed({})
-            return
-        records = [
-            self._record(OffsetSync(each, Offset(0), Offset(0)).key, _OFFSET.pack(offset))
-            for each, offset in sorted(changed.items())
-        ]
-        self._target.write(OFFSETS, copied_batch(records), lambda _: self._on_committed(changed))
 
-    def _on_committed(self, offsets: dict[TopicPartition, Offset]) -> None:
-        self._committed.update(offsets)
-        self._queue.on_commit()
-        self._send_syncs()
+        def committed(_: Offset) -> None:
+            self._committed.update(changed)
+            self._queue.on_commit()
+            self._send_syncs()
+
+        if changed:
+            keys = {each: OffsetSync(each, Offset(0), Offset(0)).key for each in changed}
+            records = [(keys[each], _OFFSET.pack(offset)) for each, offset in sorted(changed.items())]
+            self._target.write(OFFSETS, self._batch(*records), committed)
+        else:
+            committed(Offset(0))
 
     # Groups.
 
@@ -256,21 +239,20 @@ class MirrorProcess:
         self._read_syncs()
         renamed = {partition: self.renamed(partition) for partition in self.positions}
         for group, committed in sorted(self._source.groups.items()):
-            for checkpoint in new_checkpoints(group, committed, self._syncs, self._store, renamed):
+            for checkpoint in self._store.emit(group, committed, self._syncs, renamed):
                 self.checkpoints.append(checkpoint)
-                # Counted as emitted before it is written, as in Kafka: it is written later, or the process dies.
-                self._store.add(checkpoint)
-                self._target.write(CHECKPOINTS, self._batch(checkpoint.key, checkpoint.value))
+                self._target.write(CHECKPOINTS, self._batch((checkpoint.key, checkpoint.value)))
             present = self._target.groups.setdefault(group, {})
             present.update(self._store.offsets_to_set(group, present))
 
-    # Bytes.
+    def _batch(self, *records: tuple[bytes, bytes]) -> bytes:
+        """Return a batch of the mirror's own records, from their keys and values."""
+        return own_batch(self._source.cluster.now_ms, *records)
 
-    def _record(self, key: bytes, value: bytes) -> Record:
-        return Record(Offset(0), TimeMs(WALL_CLOCK_MS + self._source.cluster.now_ms), key, value)
 
-    def _batch(self, key: bytes, value: bytes) -> bytes:
-        return copied_batch([self._record(key, value)])
+def own_batch(now_ms: int, *records: tuple[bytes, bytes]) -> bytes:
+    """Return a batch of new records, from their keys and values."""
+    return copied_batch([Record(Offset(0), TimeMs(WALL_CLOCK_MS + now_ms), key, value) for key, value in records])
 
 
 def copied_batch(records: Sequence[Record]) -> bytes:

@@ -6,7 +6,6 @@ by messages only. Duplicates are allowed after a failure, and counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 import attrs
@@ -14,12 +13,11 @@ import attrs
 from broker.entropy import derive
 from broker.ids import Offset, PartitionId, TopicPartition
 from broker.units import DurationMs, TimeMs
-from log.record import Record
 from replication.checkers import Finding
 from replication.mirror.checks import Copy, Failover, MirrorFinding, check_copy, check_failover, check_groups
 from replication.mirror.cluster import MirroredCluster
 from replication.mirror.policy import HEARTBEATS
-from replication.mirror.process import CHECKPOINTS, OFFSETS, SYNCS, MirrorProcess, MirrorSettings, copied_batch
+from replication.mirror.process import CHECKPOINTS, OFFSETS, SYNCS, MirrorProcess, MirrorSettings, own_batch
 from replication.mirror.records import MirrorHeartbeat, read_offset_sync
 from replication.simulation.faults import Fault
 from replication.simulation.history import LineSink, Trace, discard_line
@@ -34,14 +32,6 @@ _TARGET_STREAM: Final = 102
 _SETTLE_STEP_MS: Final = 1_000
 
 
-@attrs.frozen
-class MirrorFault:
-    """Kill the mirror's process at `at_ms` and start it again `for_ms` later."""
-
-    at_ms: TimeMs
-    for_ms: DurationMs
-
-
 @attrs.frozen(kw_only=True)
 class MirrorOptions:
     """Hold the options of one mirrored run: two clusters of one duration, the flow between them, and the failures."""
@@ -49,7 +39,8 @@ class MirrorOptions:
     source: Options
     target: Options
     settings: MirrorSettings = attrs.field(factory=MirrorSettings)
-    deaths: tuple[MirrorFault, ...] = ()
+    deaths: tuple[Fault, ...] = ()
+    """When the mirror's process is killed, and for how long."""
     source_plan: tuple[Fault, ...] = ()
     target_plan: tuple[Fault, ...] = ()
     failover_at_ms: TimeMs | None = None
@@ -89,7 +80,7 @@ def with_failures(seed: int, duration_ms: DurationMs) -> MirrorOptions:
         without_failures(seed, duration_ms),
         source_plan=(Fault(at_ms(1), FaultKind.KILL, 0, down_ms),),
         target_plan=(Fault(at_ms(3), FaultKind.CRASH_AT_COMMIT, 0, down_ms),),
-        deaths=(MirrorFault(at_ms(6), DurationMs(duration_ms // 10)),),
+        deaths=(Fault(at_ms(6), FaultKind.KILL, 0, DurationMs(duration_ms // 10)),),
         failover_at_ms=at_ms(9),
     )
 
@@ -129,8 +120,8 @@ class MirrorRun:
         if options.failover_at_ms is not None:
             cluster.at(options.failover_at_ms, self._note_failover)
         self._failovers: list[dict[TopicPartition, Failover]] = []
-        self._every(options.commit_group_ms, self._commit_group)
-        self._every(options.settings.heartbeat_ms, self._write_heartbeat)
+        self.source.every(options.commit_group_ms, self._commit_group)
+        self.source.every(options.settings.heartbeat_ms, self._write_heartbeat)
         self.mirror.start()
 
     def _simulation(self, name: str, options: Options, plan: tuple[Fault, ...], side: MirroredCluster) -> Simulation:
@@ -143,15 +134,6 @@ class MirrorRun:
     def _log_line(self, text: str) -> None:
         self.trace.line(self.source.cluster.now_ms, text)
 
-    def _every(self, every_ms: int, action: Callable[[], None]) -> None:
-        cluster = self.source.cluster
-
-        def due() -> None:
-            action()
-            cluster.at(cluster.now_ms + every_ms, due)
-
-        cluster.at(cluster.now_ms + every_ms, due)
-
     def _commit_group(self) -> None:
         """Commit the position of a group that has read the source to its end."""
         ends = {each: self.source.end(each) for each in self.source.partitions() if each.topic == TOPIC}
@@ -163,8 +145,8 @@ class MirrorRun:
         settings, now_ms = self.options.settings, self.source.cluster.now_ms
         if now_ms < self.options.source.duration_ms:
             beat = MirrorHeartbeat(settings.target, settings.source, TimeMs(WALL_CLOCK_MS + now_ms))
-            record = Record(Offset(0), beat.timestamp, beat.key, beat.value)
-            self.source.write(TopicPartition(HEARTBEATS, PartitionId(0)), copied_batch([record]))
+            batch = own_batch(now_ms, (beat.key, beat.value))
+            self.source.write(TopicPartition(HEARTBEATS, PartitionId(0)), batch)
 
     # Time.
 
@@ -234,7 +216,7 @@ class MirrorRun:
 
     def _outcome(self, findings: list[MirrorFinding | Finding]) -> MirrorOutcome:
         copies = {
-            renamed: Copy(partition, self.source.values(partition), self.target.values(renamed))
+            renamed: Copy(partition, _values(self.source, partition), _values(self.target, renamed))
             for partition in sorted(self.mirror.positions)
             for renamed in (self.mirror.renamed(partition),)
         }
@@ -261,6 +243,10 @@ class MirrorRun:
             sync_count=len(syncs),
             digest=self.trace.digest,
         )
+
+
+def _values(side: MirroredCluster, partition: TopicPartition) -> tuple[bytes, ...]:
+    return tuple(record.value or b"" for record in side.read(partition))
 
 
 def run_mirror(options: MirrorOptions, on_line: LineSink = discard_line) -> MirrorOutcome:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from broker.errors import CorruptDataError, UsageError
 from broker.ids import Offset, PartitionId, TopicPartition
 from broker.units import TimeMs
-from replication.mirror.checkpoints import CheckpointStore, new_checkpoints
+from replication.mirror.checkpoints import CheckpointStore
 from replication.mirror.policy import (
     DefaultPolicy,
     IdentityPolicy,
@@ -51,7 +51,7 @@ def sync(upstream: int, downstream: int, partition: TopicPartition = PARTITION) 
         (".orders", "", "orders", "orders"),
     ],
 )
-def test_a_name_tells_every_hop(topic: str, source: str | None, upstream: str | None, original: str) -> None:
+def test_a_name_has_every_hop(topic: str, source: str | None, upstream: str | None, original: str) -> None:
     assert (POLICY.topic_source(topic), POLICY.upstream_topic(topic)) == (source, upstream)
     assert POLICY.original_topic(topic) == original
 
@@ -71,6 +71,7 @@ def test_the_topics_that_mirrormaker_keeps_for_itself_are_named_as_kafka_names_t
         ("us.orders", False),
         ("ap.us.orders", False),
         ("heartbeats", True),
+        ("unwanted.heartbeats", True),  # No filter has a say.
         ("us.heartbeats", False),
         ("unwanted", False),
         ("__consumer_offsets", False),
@@ -81,11 +82,6 @@ def test_the_topics_that_mirrormaker_keeps_for_itself_are_named_as_kafka_names_t
 )
 def test_to_us_go_neither_topics_that_were_there_nor_internal_ones(topic: str, is_copied: bool) -> None:
     assert is_replicated(POLICY, topic, "us", is_wanted=not topic.startswith("unwanted")) is is_copied
-
-
-def test_heartbeats_are_copied_even_if_no_filter_wants_them() -> None:
-    assert is_replicated(POLICY, "ap.heartbeats", "us", is_wanted=False)
-    assert not is_replicated(POLICY, "orders", "us", is_wanted=False)
 
 
 def test_the_identity_policy_keeps_names_but_for_heartbeats_and_sees_a_circle_of_one_hop_only() -> None:
@@ -100,6 +96,8 @@ def test_partitions_are_made_where_the_target_lacks_them_and_never_taken_away() 
     wanted = wanted_partitions(POLICY, "eu", {"a": 3, "b": 2, "c": 1}, {"eu.b": 5, "eu.c": 1, "a": 9})
     assert wanted == {"eu.a": 3}
     assert wanted_partitions(POLICY, "eu", {"b": 7}, {"eu.b": 5}) == {"eu.b": 7}
+    copied = TopicPartition("us.orders", PartitionId(1))
+    assert target_partition(POLICY, "eu", "us", copied) == TopicPartition("orders", PartitionId(1))
 
 
 # Bytes.
@@ -122,25 +120,30 @@ def test_what_is_written_is_read_back(topic: str, group: str, number: int, offse
     assert read_heartbeat(beat.key, beat.value) == beat
 
 
+GOOD = Checkpoint("g", PARTITION, Offset(1), Offset(1))
+
+
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("00017400", "", "key of a checkpoint at byte 3: a field of 2 bytes does not fit into the 1 that are left"),
-        ("000174000175", "", "key of a checkpoint at byte 6: a field of 4 bytes does not fit into the 0 that are left"),
-        ("ffff", "", "key of a checkpoint at byte 2: non-nullable field group was serialized as null"),
+        (
+            "00017400",
+            GOOD.value,
+            "key of a checkpoint at byte 3: a field of 2 bytes does not fit into the 1 that are left",
+        ),
+        (
+            "000174000175",
+            GOOD.value,
+            "key of a checkpoint at byte 6: a field of 4 bytes does not fit into the 0 that are left",
+        ),
+        ("ffff", GOOD.value, "key of a checkpoint at byte 2: non-nullable field group was serialized as null"),
+        (GOOD.key.hex(), b"\0\1" + GOOD.value[2:], "value of a checkpoint at byte 0: version is 1; known is 0"),
     ],
 )
-def test_a_damaged_key_is_refused_with_its_place(key: str, value: str, message: str) -> None:
-    good = Checkpoint("g", PARTITION, Offset(1), Offset(1))
+def test_damaged_bytes_are_refused_with_their_place(key: str, value: bytes, message: str) -> None:
     with pytest.raises(CorruptDataError) as caught:
-        read_checkpoint(bytes.fromhex(key), good.value)
+        read_checkpoint(bytes.fromhex(key), value)
     assert str(caught.value) == message
-
-
-def test_another_version_is_refused() -> None:
-    good = Checkpoint("g", PARTITION, Offset(1), Offset(1))
-    with pytest.raises(CorruptDataError, match=r"^value of a checkpoint at byte 0: version is 1; known is 0$"):
-        read_checkpoint(good.key, b"\x00\x01" + good.value[2:])
 
 
 NUMBERS = st.binary(min_size=8, max_size=8)
@@ -171,10 +174,10 @@ def test_a_name_too_long_for_its_length_is_refused() -> None:
         _ = sync(0, 0, TopicPartition("a" * 40_000, PartitionId(0))).key
 
 
-# When offsets are told.
+# When syncs are emitted.
 
 
-def told(pairs: list[tuple[int, int]], lag_max: int = 100) -> list[int]:
+def emitted(pairs: list[tuple[int, int]], lag_max: int = 100) -> list[int]:
     state, found = SyncState(), []
     for upstream, downstream in pairs:
         state, is_due = next_sync(state, Offset(upstream), Offset(downstream), lag_max)
@@ -183,15 +186,15 @@ def told(pairs: list[tuple[int, int]], lag_max: int = 100) -> list[int]:
     return found
 
 
-def test_offsets_in_step_are_told_at_first_and_then_every_hundred_and_first() -> None:
-    assert told([(each, each) for each in range(251)]) == [0, 101, 202]
-    assert told([(each, each) for each in range(5)], lag_max=0) == [0, 1, 2, 3, 4]
+def test_offsets_in_step_are_emitted_at_first_and_then_every_hundred_and_first() -> None:
+    assert emitted([(each, each) for each in range(251)]) == [0, 101, 202]
+    assert emitted([(each, each) for each in range(5)], lag_max=0) == [0, 1, 2, 3, 4]
 
 
-def test_a_gap_on_the_source_and_a_target_that_was_cut_are_told_at_once() -> None:
-    assert told([(0, 0), (1, 1), (5, 2), (6, 3)]) == [0, 5]
-    assert told([(0, 10), (1, 11), (2, 9), (3, 10)]) == [0, 2]
-    assert told([(0, 0), (0, 1), (1, 2)]) == [0, 0]
+def test_a_gap_on_the_source_and_a_target_that_was_cut_are_emitted_at_once() -> None:
+    assert emitted([(0, 0), (1, 1), (5, 2), (6, 3)]) == [0, 5]
+    assert emitted([(0, 10), (1, 11), (2, 9), (3, 10)]) == [0, 2]
+    assert emitted([(0, 0), (0, 1), (1, 2)]) == [0, 0]
 
 
 def test_what_is_put_off_is_sent_with_the_next_commit_and_only_the_last_of_it() -> None:
@@ -208,8 +211,7 @@ def test_ten_syncs_are_under_way_at_most() -> None:
     queue = SyncQueue(100)
     for number in range(15):
         queue.copied(TopicPartition("t", PartitionId(number)), Offset(0), Offset(0))
-    assert len(queue.take()) == OUTSTANDING_MAX
-    assert queue.take() == ()
+    assert [len(queue.take()), len(queue.take())] == [OUTSTANDING_MAX, 0]
     queue.sent()
     assert len(queue.take()) == 1
 
@@ -227,31 +229,19 @@ def store_of(syncs: list[OffsetSync]) -> SyncStore:
 
 def test_an_offset_is_translated_by_the_last_sync_before_it_and_one_further_at_most() -> None:
     store = store_of([sync(0, 0), sync(100, 90), sync(200, 180)])
-    assert [store.translate(PARTITION, Offset(each)) for each in (0, 50, 100, 150, 200, 999)] == [
-        0,
-        1,
-        90,
-        91,
-        180,
-        181,
-    ]
+    found = [store.translate(PARTITION, Offset(each)) for each in (0, 50, 100, 150, 200, 999)]
+    assert found == [0, 1, 90, 91, 180, 181]
     assert store_of([sync(50, 50)]).translate(PARTITION, Offset(49)) == TOO_OLD
     assert store.translate(TopicPartition("u", PartitionId(3)), Offset(1)) is None
 
 
-def test_nothing_is_translated_before_the_syncs_are_read_to_their_end() -> None:
-    store = SyncStore()
-    store.add(sync(0, 0))
-    assert store.translate(PARTITION, Offset(0)) is None
-    store.read_to_end()
-    assert store.translate(PARTITION, Offset(0)) == 0
-
-
-def test_a_store_that_must_read_to_the_end_keeps_the_last_sync_of_what_it_reads_at_first() -> None:
+def test_a_store_that_must_read_to_the_end_translates_only_then_and_keeps_the_last_sync_of_before() -> None:
     store = SyncStore(must_read_to_end=True)
     for offset in range(0, 500, 50):
         store.add(sync(offset, offset))
+    assert store.translate(PARTITION, Offset(450)) is None
     store.read_to_end()
+    assert store.translate(PARTITION, Offset(450)) == 450
     assert set(store.syncs_of(PARTITION)) == {sync(450, 450)}
     store.add(sync(500, 500))
     assert set(store.syncs_of(PARTITION)) == {sync(450, 450), sync(500, 500)}
@@ -303,28 +293,21 @@ def test_kept_syncs_hold_what_kafka_says_they_hold(steps: list[tuple[int, int]])
 def test_a_checkpoint_goes_forward_or_follows_a_group_that_went_back(
     upstream: int, downstream: int, is_due: bool
 ) -> None:
-    store, last = CheckpointStore(), Checkpoint("g", PARTITION, Offset(50), Offset(40))
-    assert store.is_due(last)
-    store.add(last)
-    assert store.is_due(Checkpoint("g", PARTITION, Offset(upstream), Offset(downstream))) is is_due
+    store = CheckpointStore()
+    assert store.add(Checkpoint("g", PARTITION, Offset(50), Offset(40)))
+    assert store.add(Checkpoint("g", PARTITION, Offset(upstream), Offset(downstream))) is is_due
 
 
-def test_only_what_can_be_translated_is_told() -> None:
+def test_checkpoints_are_of_what_can_be_translated_and_each_once() -> None:
     far, near, other = (TopicPartition("t", PartitionId(number)) for number in (3, 4, 5))
     store, syncs = CheckpointStore(), store_of([sync(10, 10), sync(10, 7, near)])
     renamed = {each: target_partition(POLICY, "eu", "us", each) for each in (far, near, other)}
     committed = {far: Offset(5), near: Offset(10), other: Offset(1), TopicPartition("x", PartitionId(0)): Offset(1)}
-    (only,) = new_checkpoints("g", committed, syncs, store, renamed)
+    (only,) = store.emit("g", committed, syncs, renamed)
     assert only == Checkpoint("g", TopicPartition("eu.t", PartitionId(4)), Offset(10), Offset(7))
-    store.add(only)
-    assert new_checkpoints("g", committed, syncs, store, renamed) == ()
+    assert list(store.emit("g", committed, syncs, renamed)) == []
     assert store.offsets_to_set("g", {}) == {only.target_partition: 7}
     assert store.offsets_to_set("h", {}) == {}
-
-
-def test_a_topic_that_came_from_the_target_is_translated_to_its_original() -> None:
-    copied = TopicPartition("us.orders", PartitionId(1))
-    assert target_partition(POLICY, "eu", "us", copied) == TopicPartition("orders", PartitionId(1))
 
 
 def test_offsets_of_a_group_on_the_target_never_go_back() -> None:
