@@ -195,6 +195,13 @@ def test_s72_no_offset_is_forgotten_while_the_group_rebalances_for_longer_than_o
     assert named("S72", EAGER).figures["rebalance_latency_max"] > 14 * 60_000
 
 
+def test_the_mean_latency_is_the_total_over_the_rebalances_to_a_tenth_of_a_millisecond() -> None:
+    figures = named("S70", EAGER).figures
+    total, count = figures["rebalance_latency_total"], figures["rebalance_total"]
+    assert count > 1
+    assert abs(figures["rebalance_latency_avg"] - total / count) <= 0.05
+
+
 @pytest.mark.parametrize("protocol", GroupProtocol)
 def test_a_group_goes_on_under_another_coordinator_as_if_nothing_had_been(protocol: GroupProtocol) -> None:
     group_run = named("failover", protocol)
