@@ -39,6 +39,8 @@ SECOND_MS: Final = 1_000
 _BROKER_STREAM: Final = 31
 _RACK_STREAM: Final = 32
 _KINDS: Final = {"crash": FaultKind.KILL, "power": FaultKind.POWER_LOSS, "disk": FaultKind.WIPE}
+_RAISED: Final = "A"
+"""The code of the finding that says what a model raised."""
 _RESTARTS: Final = {"controlled": FaultKind.STOP, "uncontrolled": FaultKind.KILL}
 
 
@@ -81,10 +83,6 @@ def _restarts(parameters: Parameters) -> Iterator[Fault]:
     down_ms = DurationMs(round(parameters.restart_down_seconds * SECOND_MS))
     for number, at_ms in enumerate(range(QUIET_MS + every_ms, duration_of(parameters), every_ms)):
         yield Fault(TimeMs(at_ms), kind, number % parameters.broker_count, down_ms)
-
-
-RAISED: Final = "A"
-"""The code of the finding that says what a model raised."""
 
 
 def options_of(parameters: Parameters, seed: int) -> Options:
@@ -167,7 +165,7 @@ def run_isr(parameters: Parameters, seed: int, policy: ElectionPolicy | None = N
         loss_count=outcome.loss_count,
         message_count=outcome.event_count,
     ).with_latencies(write.answered_ms - write.sent_ms for write in writes if write.fate is Fate.ACKED)
-    raised = next((finding for finding in outcome.findings if finding.code == RAISED), None)
+    raised = next((finding for finding in outcome.findings if finding.code == _RAISED), None)
     if raised is not None:
         raise RunError(str(raised))
     return measures, str(outcome.findings[0]) if outcome.findings else ""

@@ -200,16 +200,6 @@ class Machines:
 
 
 @attrs.frozen
-class Fetch:
-    """Hold a follower's fetch: its epoch, the end of its log and the epoch of its last record."""
-
-    epoch: int
-    end: int
-    last_epoch: int
-    is_counted: bool
-
-
-@attrs.frozen
 class Records:
     """Hold what a fetch brings: records from `start` on, and whether they reach the leader's end."""
 
@@ -219,14 +209,6 @@ class Records:
     values: list[int]
     high_watermark: int
     is_whole: bool
-
-
-@attrs.define
-class _Waiting:
-    """Hold a follower's fetch that waits at the leader; `end` is -1 when it has been answered."""
-
-    number: int = 0
-    end: int = -1
 
 
 class PartitionQuorum:
@@ -239,7 +221,9 @@ class PartitionQuorum:
         self.election_count = 0
         self._timers = [0] * machines.count
         self._heard_ms: list[dict[int, int]] = [{} for _ in voters]
-        self._fetches = [_Waiting() for _ in voters]
+        self._fetch_numbers = [0] * machines.count
+        self._waiting: dict[int, int] = {}
+        """Where the log of a follower ends whose fetch waits at the leader, by follower."""
         self._pending: dict[tuple[int, int], Callable[[], None]] = {}
         """What is to be answered when an offset of an epoch is committed."""
 
@@ -331,38 +315,43 @@ class PartitionQuorum:
         """Fetch from the leader; without an answer in the fetch timeout, stand for election."""
         replica = self.replicas[voter]
         self.begin(voter)
-        fetch = Fetch(replica.epoch, replica.end, replica.last()[0], replica.is_counted)
-        self._machines.send(replica.leader, partial(self._on_fetch, replica.leader, voter, fetch))
+        fetch = partial(
+            self._on_fetch, replica.leader, voter, replica.epoch, replica.last(), is_counted=replica.is_counted
+        )
+        self._machines.send(replica.leader, fetch)
 
-    def _on_fetch(self, leader: int, voter: int, fetch: Fetch) -> None:
-        replica, machines = self.replicas[leader], self._machines
-        if not replica.leads or replica.epoch != fetch.epoch:
+    def _on_fetch(self, leader: int, voter: int, epoch: int, last: tuple[int, int], *, is_counted: bool) -> None:
+        """Take a fetch from a follower whose log ends with `last`: a record's epoch, and the end."""
+        replica, machines, end = self.replicas[leader], self._machines, last[1]
+        if not replica.leads or replica.epoch != epoch:
             return
         self._heard_ms[leader][voter] = machines.now_ms
-        agreed = replica.agreed_end(fetch.end, fetch.last_epoch)
-        if agreed < fetch.end:
-            machines.send(voter, partial(self._on_cut, voter, fetch.epoch, agreed))
+        agreed = replica.agreed_end(end, last[0])
+        if agreed < end:
+            machines.send(voter, partial(self._on_cut, voter, epoch, agreed))
             return
-        if replica.hear_fetch(voter, fetch.end, is_counted=fetch.is_counted):
+        if replica.hear_fetch(voter, end, is_counted=is_counted):
             self._committed(leader)
-        number = self._fetches[voter].number + 1
-        self._fetches[voter] = _Waiting(number, fetch.end)
-        if fetch.end < replica.end:
+        self._fetch_numbers[voter] += 1
+        self._waiting[voter] = end
+        if end < replica.end:
             self._answer(leader, voter)
         else:
+            number = self._fetch_numbers[voter]
             machines.at(machines.now_ms + FETCH_WAIT_MS, partial(self._answer_waiting, leader, voter, number))
 
     def _answer_waiting(self, leader: int, voter: int, number: int) -> None:
-        if self._fetches[voter].number == number and self._machines.is_up[leader]:
+        if self._fetch_numbers[voter] == number and self._machines.is_up[leader]:
             self._answer(leader, voter)
 
     def _answer(self, leader: int, voter: int) -> None:
         """Answer a follower's waiting fetch, once."""
-        replica, waiting = self.replicas[leader], self._fetches[voter]
-        if waiting.end < 0 or not replica.leads:
+        replica = self.replicas[leader]
+        if voter not in self._waiting or not replica.leads:
             return
-        self._fetches[voter] = _Waiting(waiting.number + 1)
-        start, stop = waiting.end, min(replica.end, waiting.end + FETCH_RECORDS_MAX)
+        self._fetch_numbers[voter] += 1
+        start = self._waiting.pop(voter)
+        stop = min(replica.end, start + FETCH_RECORDS_MAX)
         found = Records(
             replica.epoch,
             start,

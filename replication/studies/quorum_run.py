@@ -30,14 +30,13 @@ ANSWER_MS_MAX: Final = 7_000
 
 @attrs.define
 class Write:
-    """Hold one write; `latency_ms` is -1 until it is acknowledged."""
+    """Hold one write; `latency_ms` is -1 until it is acknowledged, `tries` is -1 once it is over."""
 
     value: int
     partition: int
     sent_ms: int
     latency_ms: int = -1
     tries: int = 0
-    is_over: bool = False
 
 
 class QuorumRun:
@@ -177,26 +176,23 @@ class QuorumProducer:
         write.tries += 1
         tries = write.tries
 
-        def is_current() -> bool:
-            return write.tries == tries and not write.is_over
-
         def answered() -> None:
-            if not write.is_over:
+            if write.tries >= 0:
                 self._leaders[write.partition] = voter
                 write.latency_ms = quorums.machines.now_ms - write.sent_ms
                 self._finish(write)
 
         def moved(leader: int) -> None:
-            if is_current():
+            if write.tries == tries:
                 self._leaders[write.partition] = leader
                 quorums.machines.at(quorums.machines.now_ms + RETRY_MS * (leader == NOBODY), again)
 
         def again() -> None:
-            if is_current():
+            if write.tries == tries:
                 self._try(write)
 
         def unanswered() -> None:
-            if is_current():
+            if write.tries == tries:
                 self._leaders.pop(write.partition, None)
                 self._try(write)
 
@@ -206,7 +202,7 @@ class QuorumProducer:
         quorums.machines.at(quorums.machines.now_ms + ANSWER_MS_MAX, unanswered)
 
     def _finish(self, write: Write) -> None:
-        write.is_over = True
+        write.tries = -1
         quorums = self._quorums
         quorums.machines.at(
             quorums.machines.now_ms + 1 + self._entropy.next_int_bound(2 * quorums.parameters.produce_ms), self._write
