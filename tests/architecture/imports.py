@@ -72,6 +72,7 @@ THIRD_PARTY_BY_FILE: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     # Tables that leave the house: outages and restart schedules.
     ("placement/outages/*.py", frozenset({"pyarrow"})),
     ("placement/planning/impact_tables.py", frozenset({"pyarrow"})),
+    ("placement/planning/input_table.py", frozenset({"pyarrow"})),
     ("placement/planning/plan_tables.py", frozenset({"pyarrow"})),
     ("*/strategies.py", frozenset({"hypothesis"})),
     ("*/__main__.py", frozenset({"click", "rich"})),
