@@ -15,7 +15,7 @@ from broker.cli_options import minutes_option, seed_option
 from broker.units import MINUTE_MS, DurationMs
 from broker.wording import counted
 from replication.mirror.checks import PROMISES
-from replication.mirror.run import MirrorOptions, MirrorOutcome, run_mirror, with_failures
+from replication.mirror.run import MirrorOutcome, run_mirror, with_failures
 
 MINUTES_MAX: Final = 1_000
 
@@ -34,9 +34,13 @@ def mirror(seed: int, minutes: float) -> int:
       brokerside mirror --seed 7 --minutes 2
     """
     options = with_failures(seed, DurationMs(int(minutes * MINUTE_MS)))
-    click.echo(_head_line(seed, options))
+    settings, (death,) = options.settings, options.deaths
+    click.echo(
+        f"seed {seed}: {settings.source} is copied to {settings.target}; offset.lag.max {settings.offset_lag_max}, "
+        f"checkpoints every {settings.checkpoint_ms} ms; the mirror dies at {death.at_ms} ms for {death.for_ms}"
+    )
     outcome = run_mirror(options, click.echo)
-    for line in result_lines(outcome):
+    for line in _result_lines(outcome):
         click.echo(line)
     if not outcome.findings:
         return 0
@@ -44,15 +48,7 @@ def mirror(seed: int, minutes: float) -> int:
     return EXIT_REFUSED
 
 
-def _head_line(seed: int, options: MirrorOptions) -> str:
-    settings, (death,) = options.settings, options.deaths
-    return (
-        f"seed {seed}: {settings.source} is copied to {settings.target}; offset.lag.max {settings.offset_lag_max}, "
-        f"checkpoints every {settings.checkpoint_ms} ms; the mirror dies at {death.at_ms} ms for {death.for_ms}"
-    )
-
-
-def result_lines(outcome: MirrorOutcome) -> list[str]:
+def _result_lines(outcome: MirrorOutcome) -> list[str]:
     """Return the result of a run as lines."""
     lines = [
         f"{copy.partition}: {counted(len(copy.source), 'record')}, {len(copy.target):,} on the target, "

@@ -21,7 +21,7 @@ import attrs
 from broker.errors import CorruptDataError
 from broker.ids import Offset, PartitionId, TopicPartition
 from broker.units import TimeMs
-from broker.wire.fields import Field, Fields, Kind, Message, RecordSchema, record, strings
+from broker.wire.fields import Field, Fields, Kind, RecordSchema, record, strings
 from broker.wire.reading import Reader, read_message
 from broker.wire.writing import write_message, write_versioned
 
@@ -51,12 +51,13 @@ class OffsetSync:
     @property
     def key(self) -> bytes:
         """Return the record's key."""
-        return _written(_OFFSET_SYNC.key, _fields(self.source_partition))
+        return write_message(_OFFSET_SYNC.key, _fields(self.source_partition), version=VERSION)
 
     @property
     def value(self) -> bytes:
         """Return the record's value."""
-        return _written(_OFFSET_SYNC.value, {"upstreamOffset": self.upstream, "offset": self.downstream})
+        fields = {"upstreamOffset": self.upstream, "offset": self.downstream}
+        return write_message(_OFFSET_SYNC.value, fields, version=VERSION)
 
 
 @attrs.frozen
@@ -72,7 +73,7 @@ class Checkpoint:
     @property
     def key(self) -> bytes:
         """Return the record's key."""
-        return _written(_CHECKPOINT.key, {"group": self.group} | _fields(self.target_partition))
+        return write_message(_CHECKPOINT.key, {"group": self.group} | _fields(self.target_partition), version=VERSION)
 
     @property
     def value(self) -> bytes:
@@ -92,7 +93,8 @@ class MirrorHeartbeat:
     @property
     def key(self) -> bytes:
         """Return the record's key."""
-        return _written(_HEARTBEAT.key, {"sourceClusterAlias": self.source, "targetClusterAlias": self.target})
+        fields = {"sourceClusterAlias": self.source, "targetClusterAlias": self.target}
+        return write_message(_HEARTBEAT.key, fields, version=VERSION)
 
     @property
     def value(self) -> bytes:
@@ -117,10 +119,6 @@ def read_heartbeat(key: bytes, value: bytes) -> MirrorHeartbeat:
     """Return the heartbeat of a record; raise CorruptDataError for other bytes."""
     keys, values = _read(_HEARTBEAT, key, value, "a heartbeat")
     return MirrorHeartbeat(keys["sourceClusterAlias"], keys["targetClusterAlias"], TimeMs(values["timestamp"]))
-
-
-def _written(message: Message, fields: Fields) -> bytes:
-    return write_message(message, fields, version=VERSION)
 
 
 def _read(
