@@ -38,8 +38,7 @@ from placement.balance.constraints import (
 )
 from placement.balance.definitions import DEFINITIONS, Definition
 from placement.balance.loads import Loads, loads
-from placement.balance.measures import Distribution, distribution
-from placement.balance.shares import Measure, measures
+from placement.balance.measures import Distribution, Measure, distribution, measures
 from placement.balance.topic_spread import TopicSpread, topic_spread
 from placement.outages.look_ahead import LookAhead, look_ahead
 from placement.outages.lost import Outage, outage

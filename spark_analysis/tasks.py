@@ -139,7 +139,7 @@ def dumps_task(
 ) -> Task:
     """Return the function that reads the inputs of the series with the given numbers; inputs carry their index.
 
-    What to do next is said of the last moment of each cluster alone: the past cannot be mended; that moment is `asked`
+    What to do next is said of the last moment of each cluster alone: the past cannot be changed; that moment is `asked`
     the questions, too, about the groups in its files of groups if it has any.
     """
     input_count = sum(map(len, series))

@@ -35,7 +35,7 @@ Attribute: TypeAlias = str | int | float | bool | None
 
 
 def visible(text: str) -> str:
-    r"""Return `text` with control, format and lone surrogate characters written as escapes.
+    r"""Return `text` with control, format and unpaired surrogate characters written as escapes.
 
     >>> print(visible("a\x1b[31m"))
     a\x1b[31m

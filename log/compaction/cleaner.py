@@ -228,7 +228,7 @@ def last_of_producers(log: PartitionLog) -> dict[int, LastOfProducer]:
 
 
 def _aborted_transactions(log: PartitionLog, start_offset: Offset, end_offset: Offset) -> Iterable[AbortedTransaction]:
-    """Yield the aborted transactions that a walk over a range may meet, as the indexes from its segment on tell."""
+    """Yield the aborted transactions that a walk over a range may meet, listed in the indexes from its segment on."""
     # As in Kafka from the start of the log, not of the range: what ended before the range is never met.
     for segment in log.local.segments.between(start_offset):
         found = segment.txn_index.collect(log.log_start_offset, end_offset)

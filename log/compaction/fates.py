@@ -184,7 +184,7 @@ class Fates:
         return retained
 
     def _is_special(self, headers: HeaderColumns) -> NDArray[np.bool_]:
-        """Return a mask of the batches that `fate_of` must judge; the others have the common fate."""
+        """Return a mask of the batches that `fate_of` decides one by one; the others all have the same fate."""
         data_offsets = [last.data_offset for last in self.producers.values() if last.data_offset is not None]
         special = is_transactional_or_control(headers)
         special |= headers.last_offset == self._end_offset - 1

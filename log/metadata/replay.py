@@ -77,12 +77,12 @@ def images_at(replay: Replay, moments: Sequence[Moment]) -> Iterator[MetadataIma
 
 
 def live_moments(replay: Replay) -> tuple[Moment, ...]:
-    """Return the moments right before the set of live brokers changed, and the end: at most the last 24.
+    """Return the moments right before the set of unfenced brokers changed, and the end: at most the last 24.
 
     Changes while no topic exists, and those that a snapshot's records make, are ignored.
     Raises the errors of `Replay.steps`.
     """
-    live: frozenset[BrokerId] = frozenset()
+    unfenced: frozenset[BrokerId] = frozenset()
     found: list[Moment] = []
     settled, latest, time_ms, in_snapshot = NO_OFFSET, NO_OFFSET, TimeMs(-1), False
     for step in replay.steps():
@@ -91,8 +91,9 @@ def live_moments(replay: Replay) -> tuple[Moment, ...]:
         latest = step.offset
         if not any(isinstance(delta, BrokerDelta) for delta in step.deltas):
             continue
-        before, live = live, frozenset(broker.id for broker in replay.state.brokers.values() if not broker.fenced)
-        if step.from_snapshot or live == before or not replay.state.has_topics or settled == NO_OFFSET:
+        before = unfenced
+        unfenced = frozenset(broker.id for broker in replay.state.brokers.values() if not broker.fenced)
+        if step.from_snapshot or unfenced == before or not replay.state.has_topics or settled == NO_OFFSET:
             continue
         moment = Moment(offset=settled)
         if moment not in found[-1:]:
@@ -303,7 +304,7 @@ def replay_notes(replay: Replay, rejected: RejectedRecords | None = None) -> Ite
             if uncertain == 1
             else f"{uncertain:,} records that may decide them were"
         )
-        yield f"the live brokers and their racks are uncertain: {records} left out"
+        yield f"the unfenced brokers and their racks are uncertain: {records} left out"
 
 
 def may_hide_a_broker(error: CorruptDataError) -> bool:

@@ -146,7 +146,7 @@ class FileStorage:
 
     def sync_directory(self, path: str) -> None:
         """Make the names in a directory durable, unless the policy is NEVER or AT_END."""
-        if self.sync_policy.heeds_sync:
+        if self.sync_policy.syncs_at_once:
             self._sync(path, os.O_DIRECTORY)
 
     def sync_all(self) -> None:

@@ -98,7 +98,7 @@ class SyncPolicy(Enum):
     NEVER = "never"  # Only when the system feels like it: for tests and throw-away copies.
 
     @property
-    def heeds_sync(self) -> bool:
+    def syncs_at_once(self) -> bool:
         """Return whether `sync` and `sync_directory` do what they say at once."""
         return self in (SyncPolicy.ALWAYS, SyncPolicy.WHEN_ASKED)
 
@@ -218,7 +218,7 @@ class RealFile:
 
     def sync(self) -> None:
         """Make the content durable, unless the policy is NEVER or AT_END."""
-        if self._storage.sync_policy.heeds_sync:
+        if self._storage.sync_policy.syncs_at_once:
             with Refusals("sync", self.path):
                 os.fsync(self._descriptor)
 

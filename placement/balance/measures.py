@@ -41,19 +41,15 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from broker.cluster import Int64Array
+from broker.cluster import BoolArray, ClusterView, Int64Array
 from broker.errors import UsageError
 from placement.balance.reachable import BOUND, FREE
+from placement.balance.shares import GIVEN, NOT_KNOWN, QUANTITIES, Best, Held, Shares
 
 Float64Array: TypeAlias = NDArray[np.float64]
-BoolArray: TypeAlias = NDArray[np.bool_]
 
 TOLERANCE: Final = 0.01
 """Share of a quantity that has to move before its spread is worth a word: 1 %. Below it, nothing is called uneven."""
-QUANTITIES: Final = ("replicas", "leaders", "bytes")
-NOT_KNOWN: Final = -1
-GIVEN: Final = 1
-"""The best spread is given; else it is that of whole shares. Kinds are sums of this, `FREE` and `BOUND`."""
 _CELLS_MAX: Final = 1 << 20  # Shares that are sorted at once: 8 MB.
 
 
@@ -84,60 +80,13 @@ class Distribution:
     moves_exact: bool | None
 
 
-@attrs.frozen(eq=False)
-class Best:
-    """Hold the best spread of one quantity of some clusters, one cluster after another.
-
-    `kinds` int64[clusters] adds up `GIVEN`, `FREE` and `BOUND`. The rest is int64[groups], as in `Reach`; `block` and
-    `target` are not read of a cluster that is not `GIVEN`.
-    """
-
-    kinds: Int64Array
-    group: Int64Array
-    block: Int64Array
-    target: Int64Array
-
-    @classmethod
-    def whole(cls, kinds: Int64Array, group: Int64Array) -> Best:
-        """Return the best spreads of whole shares."""
-        return cls(kinds, group, np.zeros_like(group), np.zeros_like(group))
-
-    def levels(self, counts: Int64Array, total: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
-        """Return the target of each group, and floor and ceiling of its block; `total` is what each cluster shares."""
-        firsts = np.cumsum(counts) - counts
-        floor, rest = np.divmod(total, counts)
-        inside = np.arange(self.group.size) - np.repeat(firsts, counts)
-        low, high = np.repeat(floor, counts), np.repeat(floor + (rest > 0), counts)
-        target = low + (inside < np.repeat(rest, counts))
-        given = np.repeat(self.kinds & GIVEN > 0, counts)
-        if given.any():
-            code = np.repeat(firsts, counts)[given] + self.block[given]
-            target[given] = self.target[given]
-            least, most = np.full(self.group.size, np.iinfo(np.int64).max), np.zeros(self.group.size, np.int64)
-            np.minimum.at(least, code, target[given])
-            np.maximum.at(most, code, target[given])
-            low[given], high[given] = least[code], most[code]
-        return target, low, high
-
-    def taken(self, clusters: Int64Array, groups: BoolArray) -> Best:
-        """Return the best spreads of these clusters alone, whose groups are marked."""
-        return Best(self.kinds[clusters], self.group[groups], self.block[groups], self.target[groups])
-
-
-@attrs.frozen(eq=False)
-class Shares:
-    """Hold the shares of the groups of one scope, one cluster after another.
-
-    `counts` int64[clusters] cuts the groups; `names` are the groups' names or numbers, in the order in which equals are
-    taken. `quantities` are replicas, leaders and bytes, int64[groups] each; None, or -1 in all groups of a cluster,
-    where not known. `bests` are their best spreads; without them nothing can move.
-    """
+@attrs.frozen(kw_only=True)
+class Measure:
+    """Hold one distribution of a cluster: `quantity` (replicas, leaders, bytes) over `scope` (broker, rack, topic)."""
 
     scope: str
-    counts: Int64Array
-    names: Any
-    quantities: tuple[Int64Array | None, ...]
-    bests: tuple[Best | None, ...] = ()
+    quantity: str
+    distribution: Distribution
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -174,6 +123,18 @@ class Spread:
         values: dict[str, Any] = {name: None if one is None else one[place] for name, one in columns.items()}
         values = {name: one.item() if isinstance(one, np.generic) else one for name, one in values.items()}
         return Distribution(**values | {"max_group": str(values["max_group"])})
+
+
+def measures(view: ClusterView, *, assume_preferred: bool = False) -> tuple[Measure, ...]:
+    """Return each known quantity's distribution over unfenced brokers, then racks, then topics.
+
+    Over racks, brokers without a rack are left out: they are no place of their own; no racks, no such
+    measure. Racks and topics stand in order of name, so that the first of equals is the same in Spark.
+    `assume_preferred`: see `loads`.
+    """
+    held = Held.of_view(view, assume_preferred=assume_preferred).shares()
+    found = (one for shares in held for one in spreads(shares))
+    return tuple(Measure(scope=one.scope, quantity=one.quantity, distribution=one.row(0)) for one in found)
 
 
 def spreads(shares: Shares) -> tuple[Spread, ...]:

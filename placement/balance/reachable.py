@@ -15,11 +15,11 @@ Constraints:
    once for its rack is left out, so with cordoned brokers the optimum is a bound.
 5. A broker without a rack is a rack of its own: nothing says that it shares one. Without any rack there is no rule.
 
-Groups and classes. A group is the live brokers of one rack, or one live broker without a rack. A class is the
-partitions with the same number f of replicas on live brokers and the same barred groups; a of the groups are open to
-them. If f <= a a partition gives an open group at most one replica; else it gives each open group one, and f - a more
-go wherever a broker is left. So the loads of groups are those of a flow from classes to groups, and inside a group any
-even share is possible.
+Groups and classes. A group is the unfenced brokers of one rack, or one unfenced broker without a rack. A class is the
+partitions with the same number f of replicas on unfenced brokers and the same barred groups; a of the groups are open
+to them. If f <= a a partition gives an open group at most one replica; else it gives each open group one, and f - a
+more go wherever a broker is left. So the loads of groups are those of a flow from classes to groups, and inside a group
+any even share is possible.
 
 The optimum. The loads that can be reached form an M-convex set: one of them, sorted, is majorised by all others, so it
 has the least maximum, variance and Gini coefficient at once. It is water poured into groups: blocks of groups, each as
@@ -72,12 +72,12 @@ BOUND: Final = 4
 
 @attrs.frozen(eq=False)
 class Groups:
-    """The live brokers of a cluster, grouped by rack.
+    """The unfenced brokers of a cluster, grouped by rack.
 
     `of` int64[B] is the group of each broker, -1 when it is fenced; `barred_by` int64[B] is the group of a fenced
-    broker's rack, -1 where that has no live broker; `sizes` int64[G] are live brokers; `of_rack` int64[R] is the group
-    of each rack, -1 where no broker is live. Racks are the first groups. `cordoned` int64[K] are the live brokers that
-    receive nothing, ascending.
+    broker's rack, -1 where that has no unfenced broker; `sizes` int64[G] are unfenced brokers; `of_rack` int64[R] is
+    the group of each rack, -1 where no broker is unfenced. Racks are the first groups. `cordoned` int64[K] are the
+    unfenced brokers that receive nothing, ascending.
     """
 
     of: Int64Array
@@ -91,16 +91,16 @@ class Groups:
         cls, racks: Int32Array | Int64Array, fenced: NDArray[np.bool_], cordoned: NDArray[np.bool_] | None = None
     ) -> Groups:
         """Return the groups of brokers whose racks are numbered from 0; -1 is no rack."""
-        live = ~fenced
-        named = np.unique(racks[live & (racks >= 0)])
+        unfenced = ~fenced
+        named = np.unique(racks[unfenced & (racks >= 0)])
         by_rack = np.full(int(racks.max(initial=-1)) + 2, FENCED, dtype=np.int64)
         by_rack[named] = np.arange(named.size)
-        of = np.where(live, by_rack[racks], FENCED)
-        alone = np.flatnonzero(live & (racks < 0))
+        of = np.where(unfenced, by_rack[racks], FENCED)
+        alone = np.flatnonzero(unfenced & (racks < 0))
         of[alone] = named.size + np.arange(alone.size)
-        sizes = np.bincount(of[live], minlength=named.size + alone.size).astype(np.int64)
-        closed = np.flatnonzero(live & cordoned) if cordoned is not None else np.empty(0, dtype=np.int64)
-        return cls(of, np.where(live, FENCED, by_rack[racks]), sizes, by_rack[:-1], closed.astype(np.int64))
+        sizes = np.bincount(of[unfenced], minlength=named.size + alone.size).astype(np.int64)
+        closed = np.flatnonzero(unfenced & cordoned) if cordoned is not None else np.empty(0, dtype=np.int64)
+        return cls(of, np.where(unfenced, FENCED, by_rack[racks]), sizes, by_rack[:-1], closed.astype(np.int64))
 
     @classmethod
     def of_view(cls, view: ClusterView) -> Groups:
@@ -112,7 +112,7 @@ class Groups:
 
     @property
     def rack_count(self) -> int:
-        """Return the number of racks with a live broker."""
+        """Return the number of racks with an unfenced broker."""
         return int(np.count_nonzero(self.of_rack >= 0))
 
     @functools.cached_property
@@ -183,7 +183,7 @@ class Classes:
     ) -> Classes:
         """Return the classes of partitions whose replicas are `rows`, places of brokers, -1 padded.
 
-        `led` marks partitions led by a live broker; `size_bytes` is the size of one replica.
+        `led` marks partitions led by an unfenced broker; `size_bytes` is the size of one replica.
         """
         barrable = np.unique(groups.barred_by[groups.barred_by >= 0])
         if barrable.size > BARRED_MAX - CORDONED_MAX:
@@ -193,8 +193,8 @@ class Classes:
         bits[closed] = 1 << (FACTOR_BITS + np.searchsorted(barrable, groups.barred_by[closed]))
         if groups.cordoned.size <= CORDONED_MAX:
             bits[groups.cordoned] = 1 << (FACTOR_BITS + BARRED_MAX - 1 - np.arange(groups.cordoned.size))
-        live = np.append(groups.of >= 0, np.False_)
-        keys = count_in_row(live[rows]).astype(np.int64)
+        unfenced = np.append(groups.of >= 0, np.False_)
+        keys = count_in_row(unfenced[rows]).astype(np.int64)
         if bits.any():
             keys |= np.bitwise_or.reduce(bits[rows], axis=1)
         distinct, place = _distinct(keys)
@@ -286,7 +286,7 @@ class Rules:
 
 @attrs.frozen(eq=False)
 class Reach:
-    """The optimum of one quantity over live brokers, or over racks.
+    """The optimum of one quantity over unfenced brokers, or over racks.
 
     Entry i belongs to the i-th of them: `block` int64[n], `target` int64[n] one optimal load (which broker of a block
     has the floor and which the ceiling is open), `group` int64[n] the group. `kind` adds up `FREE` and `BOUND`.
@@ -299,7 +299,7 @@ class Reach:
 
 
 def reach(groups: Groups, classes: Classes, quantity: str, *, over_racks: bool = False) -> Reach | None:
-    """Return the optimum of replicas, leaders or bytes over live brokers, in their order, or over the racks.
+    """Return the optimum of replicas, leaders or bytes over unfenced brokers, in their order, or over the racks.
 
     None when the input does not say, and where sums would pass an int64.
     """

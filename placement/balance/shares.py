@@ -10,37 +10,79 @@ other cluster is asked for its optimum (reachable.py). Where that is not known, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import attrs
 import numpy as np
 
-from broker.cluster import ClusterView, Int64Array
+from broker.cluster import BoolArray, ClusterView, Int64Array
 from broker.row_flags import count_in_row
 from placement.balance.loads import GroupLoads, loads
-from placement.balance.measures import (
-    GIVEN,
-    NOT_KNOWN,
-    QUANTITIES,
-    Best,
-    BoolArray,
-    Distribution,
-    Shares,
-    spreads,
-)
 from placement.balance.reachable import BOUND, FREE, Classes, Groups, Optimum
+
+QUANTITIES: Final = ("replicas", "leaders", "bytes")
+NOT_KNOWN: Final = -1
+GIVEN: Final = 1
+"""The best spread is given; else it is that of whole shares. Kinds are sums of this, `FREE` and `BOUND`."""
 
 Quantities = tuple[Int64Array | None, Int64Array | None, Int64Array | None]
 """Replicas, leaders and bytes; None, or -1 in all groups of a cluster, where not known."""
 
 
-@attrs.frozen(kw_only=True)
-class Measure:
-    """Hold one distribution of a cluster: `quantity` (replicas, leaders, bytes) over `scope` (broker, rack, topic)."""
+@attrs.frozen(eq=False)
+class Best:
+    """Hold the best spread of one quantity of some clusters, one cluster after another.
+
+    `kinds` int64[clusters] adds up `GIVEN`, `FREE` and `BOUND`. The rest is int64[groups], as in `Reach`; `block` and
+    `target` are not read of a cluster that is not `GIVEN`.
+    """
+
+    kinds: Int64Array
+    group: Int64Array
+    block: Int64Array
+    target: Int64Array
+
+    @classmethod
+    def whole(cls, kinds: Int64Array, group: Int64Array) -> Best:
+        """Return the best spreads of whole shares."""
+        return cls(kinds, group, np.zeros_like(group), np.zeros_like(group))
+
+    def levels(self, counts: Int64Array, total: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
+        """Return the target of each group, and floor and ceiling of its block; `total` is what each cluster shares."""
+        firsts = np.cumsum(counts) - counts
+        floor, rest = np.divmod(total, counts)
+        inside = np.arange(self.group.size) - np.repeat(firsts, counts)
+        low, high = np.repeat(floor, counts), np.repeat(floor + (rest > 0), counts)
+        target = low + (inside < np.repeat(rest, counts))
+        given = np.repeat(self.kinds & GIVEN > 0, counts)
+        if given.any():
+            code = np.repeat(firsts, counts)[given] + self.block[given]
+            target[given] = self.target[given]
+            least, most = np.full(self.group.size, np.iinfo(np.int64).max), np.zeros(self.group.size, np.int64)
+            np.minimum.at(least, code, target[given])
+            np.maximum.at(most, code, target[given])
+            low[given], high[given] = least[code], most[code]
+        return target, low, high
+
+    def taken(self, clusters: Int64Array, groups: BoolArray) -> Best:
+        """Return the best spreads of these clusters alone, whose groups are marked."""
+        return Best(self.kinds[clusters], self.group[groups], self.block[groups], self.target[groups])
+
+
+@attrs.frozen(eq=False)
+class Shares:
+    """Hold the shares of the groups of one scope, one cluster after another.
+
+    `counts` int64[clusters] cuts the groups; `names` are the groups' names or numbers, in the order in which equals are
+    taken. `quantities` are replicas, leaders and bytes, int64[groups] each; None, or -1 in all groups of a cluster,
+    where not known. `bests` are their best spreads; without them nothing can move.
+    """
 
     scope: str
-    quantity: str
-    distribution: Distribution
+    counts: Int64Array
+    names: Any
+    quantities: tuple[Int64Array | None, ...]
+    bests: tuple[Best | None, ...] = ()
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -104,7 +146,7 @@ class Held:
         return np.where(self.rack >= 0, firsts[self.cluster_of] + self.rack, -1)
 
     def shares(self) -> tuple[Shares, ...]:
-        """Return the shares of live brokers, of racks with a live broker, and of topics."""
+        """Return the shares of unfenced brokers, of racks with an unfenced broker, and of topics."""
         even, found = _are_even(self), {}
         for place in np.flatnonzero(~even).tolist():
             found[place] = self.optimum(place)
@@ -122,29 +164,17 @@ def _columns(groups: GroupLoads | None, rows: Int64Array | None = None) -> Quant
     return replicas, leaders, sizes
 
 
-def measures(view: ClusterView, *, assume_preferred: bool = False) -> tuple[Measure, ...]:
-    """Return each known quantity's distribution over live brokers, then racks, then topics.
-
-    Over racks, brokers without a rack are left out: they are no place of their own; no racks, no such
-    measure. Racks and topics stand in order of name, so that the first of equals is the same in Spark.
-    `assume_preferred`: see `loads`.
-    """
-    held = Held.of_view(view, assume_preferred=assume_preferred).shares()
-    found = (one for shares in held for one in spreads(shares))
-    return tuple(Measure(scope=one.scope, quantity=one.quantity, distribution=one.row(0)) for one in found)
-
-
 def best_of_racks(held: Held, over_brokers: Shares) -> Int64Array:
     """Return int64[6, R + K]: floor and ceiling of a broker of each rack at best, of replicas, leaders and bytes.
 
-    The racks of a cluster are followed by its brokers without a rack; -1 where not known or none of them is live.
+    The racks of a cluster are followed by its brokers without a rack; -1 where not known or none of them is unfenced.
     """
-    live = ~held.fenced
+    unfenced = ~held.fenced
     rack_counts = held.rack_counts + 1
     ends = np.cumsum(rack_counts)
     of_rack = np.where(held.rack >= 0, held.rack, held.rack_counts[held.cluster_of])
-    place = ((ends - rack_counts)[held.cluster_of] + of_rack)[live]
-    first = np.flatnonzero(~held.cordoned[live])[::-1]  # A cordoned broker is no measure of its rack.
+    place = ((ends - rack_counts)[held.cluster_of] + of_rack)[unfenced]
+    first = np.flatnonzero(~held.cordoned[unfenced])[::-1]  # A cordoned broker is no measure of its rack.
     found = np.full((6, int(rack_counts.sum())), NOT_KNOWN, dtype=np.int64)
     counts = over_brokers.counts
     some = np.flatnonzero(counts)
@@ -176,35 +206,35 @@ def _are_even(held: Held) -> BoolArray:
 
 
 def _over_brokers(held: Held, even: BoolArray, optima: dict[int, Optimum]) -> Shares:
-    of, live = held.cluster_of, ~held.fenced
+    of, unfenced = held.cluster_of, ~held.fenced
     firsts = np.cumsum(held.broker_counts) - held.broker_counts
     inside = np.arange(of.size) - firsts[of]
     ruled = (held.rack_counts > 1) & (held.rack_counts < held.broker_counts)
     kinds = np.where(even & ~ruled, FREE, 0), np.full(even.size, FREE), np.full(even.size, BOUND)
-    group = np.where(even[of] & (held.rack >= 0), held.rack, inside)[live]
-    counts = np.bincount(of[live], minlength=even.size).astype(np.int64)
+    group = np.where(even[of] & (held.rack >= 0), held.rack, inside)[unfenced]
+    counts = np.bincount(of[unfenced], minlength=even.size).astype(np.int64)
     for place, optimum in optima.items():
         kinds[0][place] = 0 if optimum.groups.is_ruled else FREE
         kinds[1][place] = kinds[0][place]
         run = slice(int(counts[:place].sum()), int(counts[: place + 1].sum()))
         group[run] = np.arange(run.stop - run.start)
-    quantities = tuple(None if one is None else one[live] for one in held.brokers)
-    names = held.broker_names[live] if isinstance(held.broker_names, np.ndarray) else held.broker_names
+    quantities = tuple(None if one is None else one[unfenced] for one in held.brokers)
+    names = held.broker_names[unfenced] if isinstance(held.broker_names, np.ndarray) else held.broker_names
     bests = _bests(quantities, counts, (group, kinds), optima, over_racks=False)
     return Shares("broker", counts, names, quantities, bests)
 
 
 def _over_racks(held: Held, even: BoolArray, optima: dict[int, Optimum]) -> Shares:
     count, of_broker = int(held.rack_counts.sum()), held.rack_of
-    live = np.flatnonzero(~held.fenced & (held.rack >= 0))
-    kept = np.bincount(of_broker[live], minlength=count) > 0
+    unfenced = np.flatnonzero(~held.fenced & (held.rack >= 0))
+    kept = np.bincount(of_broker[unfenced], minlength=count) > 0
     of_rack = np.repeat(np.arange(even.size), held.rack_counts)
     counts = np.bincount(of_rack[kept], minlength=even.size).astype(np.int64)
     quantities = []
     for column in held.brokers:
         sums = np.zeros(count, dtype=np.int64)
         if column is not None:
-            np.add.at(sums, of_broker[live], column[live])
+            np.add.at(sums, of_broker[unfenced], column[unfenced])
             sums[np.isin(of_rack, np.unique(held.cluster_of[column == NOT_KNOWN]))] = NOT_KNOWN
         quantities.append(None if column is None else sums[kept])
     names = [name for name, is_kept in zip(held.rack_names, kept.tolist(), strict=True) if is_kept]
@@ -245,7 +275,7 @@ def _bests(
 
 
 def best_over_brokers(optimum: Optimum, quantity: str, held: Int64Array) -> Best:
-    """Return the best spread of what the live brokers of one cluster hold."""
+    """Return the best spread of what the unfenced brokers of one cluster hold."""
     kind = BOUND if quantity == "bytes" else 0 if optimum.groups.is_ruled else FREE
     place = QUANTITIES.index(quantity)
     shares = tuple(held if row == place else None for row in range(3))

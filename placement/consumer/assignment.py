@@ -51,8 +51,8 @@ class GroupAssignment:
 
     @cached_property
     def owners(self) -> Int32Array:
-        """Return int32[partitions and phantoms]: the owner of each, the last of several owners, or NOBODY."""
-        owners = np.full(self.group.partition_count + self.group.phantom_count, NOBODY, np.int32)
+        """Return the owner of each partition, existing or claimed, int32; the last of several owners, or NOBODY."""
+        owners = np.full(self.group.partition_count + self.group.nonexistent_count, NOBODY, np.int32)
         owners[self.rows.values] = self.rows.rows
         return owners
 

@@ -3,9 +3,9 @@
 `Member` and `Topic` are the values at the border; `Group.of` puts them into columns once, so that a million partitions
 need no Python object each. Topics are sorted as Java sorts strings, so that an index compares as the name does.
 Partitions are numbered through in order of (topic, partition): of a (2 partitions) and b (3), a-0 a-1 b-0 b-1 b-2 have
-the ids 0 1 2 3 4. A member may claim a partition that does not exist; such phantoms are numbered behind the real ones,
-in the same order. Whoever claims a partition of a topic without metadata claims nothing. Members stand in the order in
-which the group's leader or coordinator put them into its map.
+the ids 0 1 2 3 4. A member may claim a partition that does not exist; those are numbered behind the real ones, in the
+same order. Whoever claims a partition of a topic without metadata claims nothing. Members stand in the order in which
+the group's leader or coordinator put them into its map.
 
 Left out: patterns of topics, which the client resolves before it joins.
 Source: Kafka's ConsumerPartitionAssignor.Subscription and GroupSpec, 4.3.1.
@@ -135,7 +135,7 @@ class Group:
         return int(self.partition_starts[-1])
 
     @cached_property
-    def _phantom_codes(self) -> Int64Array:
+    def _nonexistent_codes(self) -> Int64Array:
         beyond = self._owned_counts >= 0
         beyond &= self.owned_numbers >= self._owned_counts
         return np.unique(_code(self.owned_topics.values[beyond], self.owned_numbers[beyond]))
@@ -145,22 +145,22 @@ class Group:
         return self.partition_counts[self.owned_topics.values]
 
     @property
-    def phantom_count(self) -> int:
-        """Return the number of claimed partitions that lie beyond the end of their topic."""
-        return len(self._phantom_codes)
+    def nonexistent_count(self) -> int:
+        """Return the number of claimed partitions that do not exist."""
+        return len(self._nonexistent_codes)
 
     @cached_property
     def partition_topics(self) -> Int32Array:
-        """Return int32[partitions and phantoms]: the topic index of each."""
+        """Return the topic index of each partition, then of each claimed one that does not exist, int32."""
         real = np.repeat(np.arange(len(self.topics), dtype=np.int32), np.maximum(self.partition_counts, 0))
-        return np.concatenate([real, (self._phantom_codes >> 32).astype(np.int32)])
+        return np.concatenate([real, (self._nonexistent_codes >> 32).astype(np.int32)])
 
     @cached_property
     def partition_numbers(self) -> Int32Array:
-        """Return int32[partitions and phantoms]: the number of each within its topic."""
+        """Return the number within its topic of each partition, then of each claimed one that does not exist, int32."""
         starts = self.partition_starts.astype(np.int32)
         real = np.arange(starts[-1], dtype=np.int32) - np.repeat(starts[:-1], np.diff(starts))
-        return np.concatenate([real, (self._phantom_codes & 0xFFFF_FFFF).astype(np.int32)])
+        return np.concatenate([real, (self._nonexistent_codes & 0xFFFF_FFFF).astype(np.int32)])
 
     @cached_property
     def owned(self) -> Ragged:
@@ -174,7 +174,7 @@ class Group:
         counts = self.partition_counts[topics]
         beyond = (counts >= 0) & (numbers >= counts)
         if beyond.any():
-            places = np.searchsorted(self._phantom_codes, _code(topics[beyond], numbers[beyond]))
+            places = np.searchsorted(self._nonexistent_codes, _code(topics[beyond], numbers[beyond]))
             ids[beyond] = self.partition_count + places
         return ids
 

@@ -66,7 +66,7 @@ def kept_count(assignment: GroupAssignment, holding: Group) -> int:
     group = assignment.group
     assert (holding.members, holding.partition_count) == (group.members, group.partition_count)
     claims, rows = sole_claims(holding), assignment.rows
-    # Claims name no phantoms, whose numbers differ from group to group.
+    # Claims name only partitions that exist: the numbers of others differ from group to group.
     rows = rows.where(rows.values < group.partition_count)
     held = _pairs(group, claims.rows, claims.values)
     return len(np.intersect1d(held, _pairs(group, rows.rows, rows.values)))

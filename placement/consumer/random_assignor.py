@@ -1,4 +1,4 @@
-"""Assign each partition to a random subscriber: an example of a custom assignor, and of how poor one without goals is.
+"""Assign each partition to a random subscriber, as an example of a custom assignor.
 
 A policy of your own is a class with `assign`, as below; check it with `placement.consumer.strategies.check_assignor`;
 name it under the entry point `brokerside.assignors`, and the CLI knows it. Topics in order of name, one draw each.

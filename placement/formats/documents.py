@@ -138,7 +138,7 @@ def brief(value: Any) -> str:
 
 
 def plain(value: Any, length_max: int = 249) -> str | None:
-    """Return the first `length_max` characters of a string without lone surrogates; None for other values."""
+    """Return the first `length_max` characters of a string without unpaired surrogates; None for other values."""
     if not isinstance(value, str) or not value:
         return None
     return value[:length_max].encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,4 +1,4 @@
-"""Gather partitions in columns while a dump is read, and close them into one PartitionTable.
+"""Gather partitions in columns while a dump is read, and build one PartitionTable from them.
 
 Closing checks them: each partition once (the first line stays), and no matrix of more than `MATRIX_CELLS_MAX` cells, so
 that one absurdly long list cannot widen a million rows.

@@ -1,4 +1,4 @@
-"""Bring the last brokers within their bounds in bytes, and copy less, by the best move or exchange, time and again.
+"""Repeat the best move or exchange until bytes are within bounds, and copy less.
 
 What it decides: which few replicas move besides those of the greedy (bytes_kernel.py), or instead of them.
 

@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import Int32Array, Int64Array
-from placement.planning.exchange_graph import Buckets, Holdings, Room, Search, Shape, State
+from placement.planning.exchange_graph import Buckets, Holdings, Search, Shape, State, Workspace
 from placement.planning.exchange_kernel import keep_former, take_back_leaders
 from placement.planning.problem import Bounds, InfeasibleError, Problem, Solution
 from placement.planning.settle_kernel import NO_ROOM, NOTHING_SENT, SETTLED, settle
@@ -154,14 +154,14 @@ class Work:
         price: Int64Array = getattr(state, level)
         partitions = np.empty(state.now.size + shape.kind.size, dtype=np.int32)
         held = Holdings(np.empty(nodes + 1, dtype=np.int64), partitions)
-        room = _room(nodes, topic_count)
+        workspace = _workspace(nodes, topic_count)
         key_count = bucket_count = _KEYS_FIRST
         while True:
             values = np.zeros(6, dtype=np.int64)
             levels, key, key_of = _empty(nodes, self.cell_count, key_count)
             search = Search(levels, key, key_of, values)
             buckets = Buckets(*_empty(bucket_count + 1, bucket_count, self.cell_count, self.cell_count))
-            status = settle(shape, state, self.order, price, held, search, buckets, room)
+            status = settle(shape, state, self.order, price, held, search, buckets, workspace)
             if status != NO_ROOM:
                 break
             key_count = max(key_count, 2 * int(values[1] * values[3] * values[5]))
@@ -169,7 +169,7 @@ class Work:
         assert status != NOTHING_SENT, "a node that lacks units was reached"
         if status == SETTLED:
             return None
-        self.raised = room.raised
+        self.raised = workspace.raised
         return np.asarray(search.level >= 0)
 
     # --- blocks and leaders ------------------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ def _empty(*sizes: int) -> Iterator[Int64Array]:
     return (np.empty(size, dtype=np.int64) for size in sizes)
 
 
-def _room(nodes: int, topic_count: int) -> Room:
+def _workspace(nodes: int, topic_count: int) -> Workspace:
     queue, way, rows, left, raised, below, highest, lowest = _empty(*[nodes] * 3, topic_count, *[nodes] * 4)
     turns = np.array([0, -1], dtype=np.int64)
-    return Room(queue, way, rows, left, raised, np.empty(nodes, dtype=np.bool_), below, highest, lowest, turns)
+    return Workspace(queue, way, rows, left, raised, np.empty(nodes, dtype=np.bool_), below, highest, lowest, turns)

@@ -1,4 +1,4 @@
-"""Define the arrays of an exchange graph: its shape, a solution on its way, and what a search over it holds."""
+"""Define the arrays of an exchange graph: its shape, an unfinished solution, and what a search over it holds."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Shape(NamedTuple):
 
 
 class State(NamedTuple):
-    """Hold a solution on its way: `now` int32[P, V] replicas, packed, -1 pads; the others are int64[N].
+    """Hold an unfinished solution: `now` int32[P, V] replicas, packed, -1 pads; the others are int64[N].
 
     `carried` is what a node's arc to its parent carries, `excess` what it has beyond that; `moves` and `leads` are the
     prices of the first and second level.
@@ -89,8 +89,8 @@ class Search(NamedTuple):
     values: Int64Array
 
 
-class Room(NamedTuple):
-    """Hold the arrays that a search works in: `queue`, `way`, `rows` int64[N], `left` int64[T], and those of blocks.
+class Workspace(NamedTuple):
+    """Hold the scratch arrays of a search: `queue`, `way`, `rows` int64[N], `left` int64[T], and those of blocks.
 
     `raised` int64[N] says by how much prices rise where a search is stuck. Of blocks, numbered below N: `reached`
     bool[N] by the search; `below` int64[N], reached ones of lower numbers; `highest` int64[N], prices of nodes that

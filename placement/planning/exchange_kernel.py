@@ -35,7 +35,7 @@ import numpy as np
 
 from broker.cluster import Int32Array, Int64Array
 from broker.compiled import compiled_with
-from placement.planning.exchange_graph import Buckets, Holdings, Room, Search, Shape, State
+from placement.planning.exchange_graph import Buckets, Holdings, Search, Shape, State, Workspace
 
 DEAD = -2
 UP = -1
@@ -198,12 +198,14 @@ def reach_family(shape: Shape, state: State, node: int, level: Int64Array, queue
     return end
 
 
-def search_levels(shape: Shape, state: State, held: Holdings, search: Search, buckets: Buckets, room: Room) -> bool:
+def search_levels(
+    shape: Shape, state: State, held: Holdings, search: Search, buckets: Buckets, workspace: Workspace
+) -> bool:
     """Fill the levels of all nodes that can be reached from one with an excess; return whether one of them lacks units.
 
     Keys are of prices alone; `left` counts the cells of each topic that are not reached.
     """
-    level, key_count, queue, left = search.level, search.values[4], room.queue, room.left
+    level, key_count, queue, left = search.level, search.values[4], workspace.queue, workspace.left
     fill_buckets(shape, search.key, key_count, buckets)
     live = 0
     for broker in range(shape.group.size):
@@ -348,10 +350,10 @@ def push_units(
     held: Holdings,
     search: Search,
     buckets: Buckets,
-    room: Room,
+    workspace: Workspace,
 ) -> int:
     """Send units from nodes with an excess to nodes that lack some, from level to level; return how many were sent."""
-    pointer, way, rows = room.queue, room.way, room.rows
+    pointer, way, rows = workspace.queue, workspace.way, workspace.rows
     fill_buckets(shape, search.key, search.values[4], buckets)
     for node in range(pointer.size):
         pointer[node] = 0

@@ -14,7 +14,7 @@ import attrs
 import numpy as np
 
 from broker.cluster import SIZE_UNKNOWN
-from placement.balance.shares import measures
+from placement.balance.measures import measures
 from placement.outages.arrow import column_of, lists_column, partition_columns, table_of, unknown_column
 from placement.planning.impact import BatchImpact, Impact
 from placement.planning.reassignment import Reassignment

@@ -1,4 +1,4 @@
-"""Run the batches of a plan through the disks of the brokers: what each holds at its fullest.
+"""Run the batches of a plan through the disks of the brokers: the peak bytes of each.
 
 How: when a batch starts, every new replica of it counts with its full size; when the batch is complete, the replicas
 that it removes are gone. Within a batch nobody knows which partition is first, so nothing is freed before its end.

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from broker.cluster import Int64Array
 from broker.compiled import compiled_with
-from placement.planning.exchange_graph import Buckets, Holdings, Room, Search, Shape, State, hold
+from placement.planning.exchange_graph import Buckets, Holdings, Search, Shape, State, Workspace, hold
 from placement.planning.exchange_kernel import (
     admits,
     fill_buckets,
@@ -93,40 +93,40 @@ def number_keys(shape: Shape, state: State, search: Search, buckets: Buckets, by
     return bool(topic_count * values[4] * shape.room.shape[1] <= buckets.end.size)
 
 
-def find_rises(order: Int64Array, level: Int64Array, room: Room) -> int:
-    """Fill `room.raised`, where a search is stuck; return how many nodes it reached."""
-    for block in range(room.reached.size):
-        room.reached[block] = False
+def find_rises(order: Int64Array, level: Int64Array, workspace: Workspace) -> int:
+    """Fill `workspace.raised`, where a search is stuck; return how many nodes it reached."""
+    for block in range(workspace.reached.size):
+        workspace.reached[block] = False
     count = 0
     for node in range(level.size):
         if level[node] >= 0:
-            room.reached[order[node]] = True
+            workspace.reached[order[node]] = True
             count += 1
     below = 0
-    for block in range(room.reached.size):
-        room.below[block] = below
-        below += 1 if room.reached[block] else 0
+    for block in range(workspace.reached.size):
+        workspace.below[block] = below
+        below += 1 if workspace.reached[block] else 0
     for node in range(level.size):
-        stays = room.reached[order[node]] and level[node] < 0
-        room.raised[node] = room.below[order[node]] + (1 if stays else 0)
+        stays = workspace.reached[order[node]] and level[node] < 0
+        workspace.raised[node] = workspace.below[order[node]] + (1 if stays else 0)
     return count
 
 
-def rises_left(order: Int64Array, price: Int64Array, level: Int64Array, room: Room) -> int:
+def rises_left(order: Int64Array, price: Int64Array, level: Int64Array, workspace: Workspace) -> int:
     """Return how often prices can rise before every arc out of the reached nodes must have become tight."""
-    for block in range(room.reached.size):
-        room.highest[block] = -FAR
-        room.lowest[block] = FAR
+    for block in range(workspace.reached.size):
+        workspace.highest[block] = -FAR
+        workspace.lowest[block] = FAR
     for node in range(level.size):
         block = order[node]
         if level[node] >= 0:
-            room.highest[block] = max(room.highest[block], price[node])
+            workspace.highest[block] = max(workspace.highest[block], price[node])
         else:
-            room.lowest[block] = min(room.lowest[block], price[node])
+            workspace.lowest[block] = min(workspace.lowest[block], price[node])
     most = 0
-    for block in range(room.reached.size):
-        if room.reached[block] and room.lowest[block] < FAR:
-            most = max(most, room.highest[block] - room.lowest[block] + 2)
+    for block in range(workspace.reached.size):
+        if workspace.reached[block] and workspace.lowest[block] < FAR:
+            most = max(most, workspace.highest[block] - workspace.lowest[block] + 2)
     return most
 
 
@@ -162,31 +162,31 @@ def settle(
     held: Holdings,
     search: Search,
     buckets: Buckets,
-    room: Room,
+    workspace: Workspace,
 ) -> int:
     """Send units until no node has an excess; return SETTLED, or why not: STUCK, NO_ROOM or NOTHING_SENT, a fault.
 
     `order` int64[N] is the block of each node; `price` int64[N] are the prices of `state` that may rise. Where it is
-    stuck, `search.level` has the nodes reached, and `room.raised` by how much prices would rise next.
+    stuck, `search.level` has the nodes reached, and `workspace.raised` by how much prices would rise next.
     """
     while has_excess(state):
-        hold(shape, state.now, held, room.queue)
+        hold(shape, state.now, held, workspace.queue)
         if not number_keys(shape, state, search, buckets, False):
             return NO_ROOM
-        if search_levels(shape, state, held, search, buckets, room):
+        if search_levels(shape, state, held, search, buckets, workspace):
             if not number_keys(shape, state, search, buckets, True):
                 return NO_ROOM
-            if push_units(shape, state, held, search, buckets, room) == 0:
+            if push_units(shape, state, held, search, buckets, workspace) == 0:
                 return NOTHING_SENT
-            room.turns[1] = -1
+            workspace.turns[1] = -1
             continue
-        count = find_rises(order, search.level, room)
-        if count != room.turns[1]:
-            room.turns[0] = rises_left(order, price, search.level, room)
-            room.turns[1] = count
-        room.turns[0] -= 1
-        if room.turns[0] < 0:
+        count = find_rises(order, search.level, workspace)
+        if count != workspace.turns[1]:
+            workspace.turns[0] = rises_left(order, price, search.level, workspace)
+            workspace.turns[1] = count
+        workspace.turns[0] -= 1
+        if workspace.turns[0] < 0:
             return STUCK
         for node in range(price.size):
-            price[node] += room.raised[node]
+            price[node] += workspace.raised[node]
     return SETTLED

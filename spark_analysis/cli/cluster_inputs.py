@@ -1,8 +1,8 @@
 """Share the options, the reading and the output of the what-if commands, which take one cluster each.
 
 It decides how `DUMP` with its options becomes one `ClusterView`, and how an answer leaves: tables for people, JSON on
-standard output with --json, files in the folder of --out. pyspark is not imported. Exit status 0 is an answer, 1 bad
-news, 2 wrong input.
+standard output with --json, files in the folder of --out. pyspark is not imported. Exit status: 0 done; 1
+a finding or a refusal; 2 unusable input or options.
 
 `read_cluster` yields a `Cluster`: the view with racks, sizes and the default of min.insync.replicas, and the
 capacities. Every column of the view is in memory when it is yielded; the block only keeps a saved standard input.

@@ -3,7 +3,7 @@
 A command's module is loaded when the command is called, so `brokerside --help` and shell completion load none.
 
 Constraints: standard output carries the answer, standard error the progress and the warnings;
-exit status 1 means that something was refused or, with --strict, put aside, and 2 that nothing was done.
+exit status: 0 done; 1 a finding or a refusal, also rows put aside with --strict; 2 unusable input or options.
 """
 
 from __future__ import annotations

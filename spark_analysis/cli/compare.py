@@ -15,8 +15,7 @@ from rich.text import Text
 from broker.cli import printable, takes
 from broker.errors import UsageError
 from placement.balance.comparison import Change, Comparison, compare
-from placement.balance.measures import Distribution
-from placement.balance.shares import measures
+from placement.balance.measures import Distribution, measures
 from spark_analysis.cli.cluster_inputs import (
     ClusterOptions,
     answer_options,

@@ -93,7 +93,7 @@ def impact_command(options: ImpactOptions) -> int:
     A PLAN is the JSON of kafka-reassign-partitions (also what --generate
     prints), a map of topicmappr, or Cruise Control's answer with proposals.
     Several are batches, run in the order given; - is standard input, for one
-    PLAN or for DUMP. Exit status 1 is bad news:
+    PLAN or for DUMP. Exit status 1 is a finding that should stop the plan:
     something is refused by Kafka, never completes, runs a disk over, loses
     racks, or goes under min-ISR.
     brokerside impact prod.txt plan.json --throttle 50MiB
@@ -121,7 +121,7 @@ def impact_command(options: ImpactOptions) -> int:
     )
     bad = [finding for finding in answer.findings if finding.is_bad]
     for finding in bad if options.as_json else ():
-        click.echo(f"{PROGRAM}: bad news: {printable(finding.sentence)}", err=True)
+        click.echo(f"{PROGRAM}: a finding that should stop the plan: {printable(finding.sentence)}", err=True)
     return EXIT_REFUSED if bad else 0
 
 

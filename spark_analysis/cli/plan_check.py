@@ -59,7 +59,7 @@ class Checked:
 def _place(found: Tally) -> str:
     if found.moved_bytes_gap is None:
         return "at its bound"
-    return f"within its band of bytes, {100 * found.moved_bytes_gap:.2f} % above its bound"
+    return f"within its byte tolerance, {100 * found.moved_bytes_gap:.2f} % above its bound"
 
 
 def _moved(found: Tally) -> str:

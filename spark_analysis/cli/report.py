@@ -110,8 +110,8 @@ class ReportOptions(RunOptions):
     "--moments/--separate",
     default=None,
     help="Treat the dumps as one cluster at successive moments, or as separate clusters (default: moments if numbered "
-    "1-…, 2-… with a topic in common). With --moments, a metadata log gives the moment before each change of its live "
-    "brokers.",
+    "1-…, 2-… with a topic in common). With --moments, a metadata log gives the moment before each change of its "
+    "unfenced brokers.",
 )
 @click.option(
     "--at",

@@ -1,7 +1,7 @@
 """Read KRaft's metadata logs as `spark.read.format("kafka_metadata")`: the state at moments, or the history as events.
 
 It takes the options `table` (partitions, brokers, clusters, events, rejects, inputs); `mode`; `at`, rising moments with
-commas, offsets or times in UTC, the end if left out; `by_brokers` takes each moment before the set of live brokers
+commas, offsets or times in UTC, the end if left out; `by_brokers` takes each moment before the set of unfenced brokers
 changed; `cluster`, `recursiveFileLookup` and `task_bytes` as of kafka_cluster.
 
 Constraints: the driver lists files and opens none; each log is replayed on an executor, one log a task or several

@@ -1,6 +1,6 @@
 """Turn segments into rows of one table of kafka_log: records, batches, damage, or the segments themselves.
 
-Columns all the way, no Python object a record; a batch of rows is bounded (log_columns.py). A raw segment is mapped,
+Columns all the way, no Python object a record; a batch of rows is bounded (`PIECE_BYTES`). A raw segment is mapped,
 not read; of one in chunks about `WINDOW_BYTES` are held, more only for a batch that is larger."""
 
 from __future__ import annotations

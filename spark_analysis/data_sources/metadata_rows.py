@@ -1,7 +1,7 @@
 """Turn metadata logs into rows of one table: the state at moments, or the history as events.
 
 It decides which moments a log is shown at: those of the option `at`, or with `by_brokers` each one before the set of
-live brokers changed, or its end. A log is replayed once for its rows, and with `by_brokers` once before for its
+unfenced brokers changed, or its end. A log is replayed once for its rows, and with `by_brokers` once before for its
 moments; the state at one moment is held at a time, with `by_brokers` at all of them."""
 
 from __future__ import annotations

@@ -13,9 +13,8 @@ import pyarrow as pa
 from broker.cluster import BROKER_FLAGS, Int32Array, Int64Array
 from placement.balance.audit import PartitionStates
 from placement.balance.constraints import racks_had_and_needed
-from placement.balance.measures import NOT_KNOWN
 from placement.balance.reachable import Classes, Groups, Optimum
-from placement.balance.shares import Held, Quantities
+from placement.balance.shares import NOT_KNOWN, Held, Quantities
 from placement.balance.topic_spread import TopicBests, TopicClasses, TopicRows, best_of_topics, spread_topics
 from placement.placers.registry import KAFKAS
 from spark_analysis.fleet.generate import NO_RACK, SimulatedCluster
@@ -175,7 +174,7 @@ def describe_placed(placed: Sequence[Placed], source: str) -> ClusterRows:
         held = attrs.evolve(held, topic_counts=np.asarray(tables[schemas.TOPICS].counts), topics=topics)
     shares = held.shares()
     missing = np.where(fenced, of_brokers[0], 0)  # type: ignore[arg-type]  # Replicas are always known.
-    others = (held.cordoned,) * len(BROKER_FLAGS[1:])
+    others = (np.zeros_like(fenced),) * len(BROKER_FLAGS[1:])  # No recipe sets another flag.
     columns = (held.broker_names, _racks_of_brokers(held), fenced, *of_brokers, missing, *others)
     tables[schemas.BROKERS] = Rows(held.broker_counts, columns)
     tables[schemas.RACKS] = rack_rows(held, shares[0])

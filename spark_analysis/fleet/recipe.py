@@ -77,7 +77,7 @@ class TopicPlan:
 
 @attrs.frozen
 class SizeLaw:
-    """Define the distribution of the bytes of one replica, drawn once per topic (fleet/sizes.py).
+    """Define the distribution of the bytes of one replica, drawn once per topic (fleet/generate.py).
 
     `law` is fixed, lognormal or pareto. `spread` is sigma of the lognormal, alpha of the pareto, and unused when fixed.
     """

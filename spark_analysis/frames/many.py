@@ -1,7 +1,7 @@
 """Answer questions about all regular clusters of a chunk at once: measures, and which clusters have no violation.
 
 Answers are those of the kernels that take one ClusterView, value by value. What brokers, racks and topics hold are
-counts over all clusters, which become measures as those of one cluster do (placement/balance/shares.py).
+counts over all clusters, which become measures as those of one cluster do (placement/balance/measures.py).
 """
 
 from __future__ import annotations

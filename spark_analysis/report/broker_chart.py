@@ -93,7 +93,7 @@ def _in_words(spread: Spread, ends: tuple[int, int]) -> str:
 
 @attrs.frozen
 class Bands:
-    """Hold the least and the most that a live broker holds at best, by rack; `equal` where racks make no difference."""
+    """Hold the least and the most of an unfenced broker at best, by rack; `equal` where racks make no difference."""
 
     equal: tuple[int, int]
     by_rack: Mapping[str | None, tuple[int, int]]
@@ -111,7 +111,7 @@ class Bands:
         return self.by_rack.get(rack, self.equal)
 
     def is_over(self, broker: BrokerLoad, load: int | None) -> bool:
-        """Return whether a live broker's load exceeds its best range by more than the tolerance."""
+        """Return whether an unfenced broker's load exceeds its best range by more than the tolerance."""
         return load is not None and not broker.fenced and load > self.at(broker.rack)[1] * (1 + self.tolerance)
 
     def distance(self, broker: BrokerLoad, load: int) -> int:

@@ -1,10 +1,9 @@
 """Group the clusters by how far they are from the best possible spread of replicas, leaders and bytes.
 
-What it decides: the distance of a cluster is what has to move, no less, until the spread over its live brokers is the
-most even that the rack rule allows, divided by the total. 0 is the optimum whatever the size and the racks of the
+What it decides: the distance of a cluster is what has to move, no less, until the spread over its unfenced brokers is
+the most even that the rack rule allows, divided by the total. 0 is the optimum whatever the size and the racks of the
 cluster, so clusters and placers stand on one axis. A simulated fleet is split by shape and placer; a few clusters are
-shown one by one.
-"""
+shown one by one."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ WORDS: Final = (
                 "partition is taken to lead"),
     ("bytes", "the bytes of the replicas held there, where the input gives sizes"),
     ("share of a broker", "the mean: total divided by brokers, those that hold nothing included, fenced ones not"),
-    ("best possible", "the most even load of the live brokers that can be reached: whole replicas, at most one of a "
-                      "partition on a broker, each partition on as many racks as it can be (a broker without a rack "
+    ("best possible", "the most even load of the unfenced brokers that can be reached: whole replicas, at most one of "
+                      "a partition on a broker, each partition on as many racks as it can be (a broker without a rack "
                       "counts as a rack); fenced brokers keep what they hold and get nothing new, cordoned ones get "
                       "nothing new. Without uneven racks "
                       "it is the floor or the ceiling of the mean. For bytes it is a bound: partitions move whole"),

@@ -106,6 +106,7 @@ def broker_marks(row: Mapping[str, Any]) -> str:
         ("is_removed", " (removed)"),
         ("is_fenced", " (fenced)"),
         ("is_cordoned", " (cordoned)"),
+        ("is_stopping", " (in controlled shutdown)"),
     )
     return "".join(text for name, text in marks if row[name])
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 import attrs
 
+from broker.cluster import BROKER_FLAGS
 from placement.balance import constraints
 from placement.balance.measures import Distribution
 from spark_analysis.tables import schemas
@@ -63,12 +64,7 @@ class BrokerLoad(Row):
     @property
     def states(self) -> tuple[str, ...]:
         """Return what sets the broker apart from others, in words."""
-        flags = (
-            ("fenced", self.fenced),
-            ("in controlled shutdown", self.in_controlled_shutdown),
-            ("cordoned", self.cordoned),
-        )
-        return tuple(name for name, is_so in flags if is_so)
+        return tuple(name.replace("_", " ") for name in BROKER_FLAGS if getattr(self, name))
 
 
 @_of(schemas.RACKS)

@@ -171,19 +171,19 @@ def _share(spread: Spread) -> float:
 
 
 def skew_in_words(spread: Spread) -> str:
-    """Return the skew of a spread, such as "broker 7 leads 2.1 times its share; moving 14 leaders would mend it".
+    """Return the skew of a spread, such as "broker 7 leads 2.1 times its share; moving 14 leaders would even it out".
 
-    Where so many moves may not be enough: "mending it moves at least 14 leaders".
+    Where so many moves may not be enough: "evening it out moves at least 14 leaders".
     """
     moved = quantity(spread.moves, spread.quantity)
     if spread.quantity != "bytes":
         moved += f" {spread.quantity[:-1] if spread.moves == 1 else spread.quantity}"
-    mended = f"moving {moved} would mend it" if spread.moves_exact else f"mending it moves at least {moved}"
+    remedy = f"moving {moved} would even it out" if spread.moves_exact else f"evening it out moves at least {moved}"
     if spread.max_over_mean <= spread.best_max_over_mean:
-        return f"some brokers have too few {spread.quantity}; {mended}"
+        return f"some brokers have too few {spread.quantity}; {remedy}"
     best = spread.best_max_over_mean
     places = 1 if spread.max_over_mean >= 1.1 and spread.max_over_mean - best >= 0.1 else 2
     said = f"broker {spread.max_group} {_VERBS[spread.quantity].format(decimal(spread.max_over_mean, places))}"
     if best >= _BEST_WORTH_A_WORD:
         said += f" where {decimal(best, places)} is the best"
-    return f"{said}; {mended}"
+    return f"{said}; {remedy}"

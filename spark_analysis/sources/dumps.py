@@ -47,7 +47,7 @@ GROUPS_BYTES_MAX: Final = 256 << 20  # More than a million partitions of groups,
 
 @attrs.frozen
 class Moments:
-    """Choose the moments of a metadata log: named ones or, `by_brokers`, each one before the live brokers changed."""
+    """Choose the moments of a metadata log: named ones or, `by_brokers`, each before the unfenced brokers changed."""
 
     at: tuple[Moment, ...] = (END,)
     by_brokers: bool = False

@@ -58,7 +58,7 @@ def dump_inputs(
     A pattern (*.txt) stands for the files that match it, a directory without a metadata log for the files in it, in
     order of name; a file that is named twice is one input. A file without a name takes its own without folder and
     ending, or its path where two would be alike. `at` are moments of a metadata log; with `moments`, a single log
-    without any takes the moments before its live brokers changed. Raises UsageError for two files of one name.
+    without any takes the moments before its unfenced brokers changed. Raises UsageError for two files of one name.
     """
     pairs = list(dict.fromkeys(pair for text in dumps for pair in _expanded(*_named_path(text))))
     by_brokers = moments is True and not at and len(pairs) == 1

@@ -20,9 +20,9 @@ from broker.row_flags import any_in_row
 from placement.balance.audit import assignment_of
 from placement.balance.constraints import RACK_SPREAD
 from placement.balance.loads import broker_loads
-from placement.balance.measures import QUANTITIES, distribution
+from placement.balance.measures import distribution
 from placement.balance.reachable import Classes, Groups, Optimum
-from placement.balance.shares import best_over_brokers
+from placement.balance.shares import QUANTITIES, best_over_brokers
 from placement.outages.look_ahead import RACK, SINGLE, LookAhead, Sweep, look_ahead, sweep_table, worst
 from placement.outages.restarts import restart_schedule
 from placement.planning.completion import completed_view, completion
@@ -94,7 +94,7 @@ def plan_rows(view: ClusterView, goals: Collection[str] | None = None) -> Iterat
     for name, goal in GOALS.items():
         if goals is not None and name not in goals:
             continue
-        # Without broken racks a plan that only mends them has nothing to do, whatever else is to be moved.
+        # Without broken racks a plan that only restores rack spread has nothing to do, whatever else is to be moved.
         broken = view.racks if before is None else before.to_move["fewer_racks_count"]
         if goals is None and ((name == BYTES and not sized) or (name == RACKS and not broken)):
             continue

@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from broker.cluster import Int64Array
-from placement.balance.measures import NOT_KNOWN, TOLERANCE, Float64Array, Shares, Spread, spreads
-from placement.balance.shares import Held, best_of_racks
+from placement.balance.measures import TOLERANCE, Float64Array, Spread, spreads
+from placement.balance.shares import NOT_KNOWN, Held, Shares, best_of_racks
 from spark_analysis.tables import schemas
 from spark_analysis.tables.columns import Part, Table, batch_of
 from spark_analysis.tables.scan import sorted_rows

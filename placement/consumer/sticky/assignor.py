@@ -56,7 +56,7 @@ class StickyAssignor:
             raise DivisionByZeroError("/ by zero")
         claims = settle(group, corrected=self.corrected)
         partitions = assigned_partitions(group, assigned_topics(group))
-        sound = not claims.contested and not group.phantom_count and not any(group.member_racks)
+        sound = not claims.contested and not group.nonexistent_count and not any(group.member_racks)
         racks = StickyRacks.of(group, partitions)
         if all_equal(group, corrected=self.corrected):
             if sound:

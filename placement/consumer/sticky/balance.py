@@ -169,4 +169,4 @@ def _unsound(group: Group, older: Mapping[int, int]) -> bool:
     """Return whether Kafka may assign a partition twice, or to a member that does not subscribe to its topic."""
     subscribed = [set(row) for row in group.subscribed.lists()]
     strangers = any(int(group.partition_topics[one]) not in subscribed[member] for one, member in older.items())
-    return strangers or group.phantom_count > 0
+    return strangers or group.nonexistent_count > 0

@@ -17,9 +17,9 @@ Cost: partitions, members squared where racks are looked at.
 
 Example: t0 of 4 partitions; a holds 0 1 2, b nothing: a keeps 0 and 1, b gets 2 and 3.
 
-Claims are as racks are: a partition beyond the end of its topic (a phantom) makes Kafka lose
+Claims are as racks are: a claimed partition that does not exist makes Kafka lose
 count, so that partitions are given twice or it ends in IllegalStateError. This module does the same;
-`placement.consumer.sticky.quota` is the fast way for claims without phantoms, disputes and racks.
+`placement.consumer.sticky.quota` is the fast way for claims on existing partitions without disputes and racks.
 
 Source: AbstractStickyAssignor.ConstrainedAssignmentBuilder, 4.3.1.
 """
@@ -235,7 +235,7 @@ def assign_constrained(group: Group, claims: Claims, partitions: Sequence[int], 
 def not_kept(partitions: Sequence[int], kept: Sequence[int]) -> list[int]:
     """Return the partitions without those kept; both in the same order, as Kafka merges the two lists.
 
-    A phantom among `kept` is never met, so that all behind it come out as if they were not kept.
+    A partition among `kept` that does not exist is never met, so that all behind it come out as if they were not kept.
     """
     place = 0
     result = []

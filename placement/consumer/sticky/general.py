@@ -44,7 +44,8 @@ class Holdings:
 
     `potential` has for each topic its subscribers in the order of Java's map, as often as they name it; `candidates`
     has them once and by member id. `active` are the members that have not been set aside; `topics` has the topic
-    of each partition and phantom, and `sizes` what `counts` has, as numbers that Python reads faster.
+    of each partition, also of claimed ones that do not exist, and `sizes` what `counts` has, as numbers that Python
+    reads faster.
     """
 
     group: Group
@@ -97,7 +98,7 @@ class Holdings:
     def in_order(self, partitions: Iterable[int]) -> list[int]:
         """Return the partitions ordered by (subscribers of the topic, topic, number), as sortPartitions."""
         topics, sharers = self.topics, [len(members) for members in self.potential]
-        if not self.group.phantom_count:
+        if not self.group.nonexistent_count:
             # Ids are in order of (topic, number), and sorting is stable.
             return sorted(sorted(partitions), key=lambda one: sharers[topics[one]])
         numbers = self.group.partition_numbers

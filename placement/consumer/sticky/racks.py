@@ -41,7 +41,7 @@ class StickyRacks:
         return any(self.member_racks)
 
     def mismatch(self, member: int, partition: int) -> bool:
-        """Return whether the member has a rack and the partition, or phantom, has no replica there."""
+        """Return whether the member has a rack and the partition, existing or not, has no replica there."""
         rack = self.member_racks[member]
         if rack is None:
             return False

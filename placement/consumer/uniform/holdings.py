@@ -1,4 +1,4 @@
-"""Order what members hold as the group coordinator's maps and sets are walked.
+"""Order the partitions of each member as the group coordinator's HashMap and HashSets iterate.
 
 What it decides: in which order the homogeneous uniform assignor meets a member's partitions, and so which of them it
 takes away when the member holds too many. The order in which they are listed does not matter.

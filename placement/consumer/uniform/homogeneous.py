@@ -56,7 +56,7 @@ def assign_homogeneous(group: Group, topics: Int64Array, ids: Sequence[bytes]) -
     sizes = np.bincount(claims.owned_topics.rows[held], minlength=len(turns))
     limits = _quotas(partition_count, sizes[group.member_hash_order])[turns]
     partitions = claims.ids_of(claims.owned_topics.values, claims.owned_numbers)
-    taken = np.zeros(group.partition_count + group.phantom_count, np.bool_)
+    taken = np.zeros(group.partition_count + group.nonexistent_count, np.bool_)
     taken[partitions[held]] = True
     free = free[~taken[free]]
     if (sizes > limits).any():
@@ -86,7 +86,7 @@ def _revoked(
 def sorted_claims(group: Group) -> Group:
     """Return the group with each member's claims sorted by (topic, number), each once."""
     topics, numbers = group.owned_topics, group.owned_numbers
-    is_sound = not group.phantom_count and len(group.owned.values) == len(numbers)
+    is_sound = not group.nonexistent_count and len(group.owned.values) == len(numbers)
     if is_sound and (np.bincount(group.owned.values, minlength=1) <= 1).all():
         owners = np.full(group.partition_count, NOBODY, np.int32)
         owners[group.owned.values] = group.owned.rows

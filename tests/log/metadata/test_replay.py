@@ -256,7 +256,7 @@ def test_a_record_left_out_that_may_decide_who_is_alive_has_a_note(value: bytes,
     for _ in replay.steps():
         pass
     assert len(rejected.errors) == 1
-    note = "the live brokers and their racks are uncertain: 1 record that may decide them was left out"
+    note = "the unfenced brokers and their racks are uncertain: 1 record that may decide them was left out"
     assert list(replay_notes(replay, rejected)) == [note] * is_uncertain
 
 

@@ -13,7 +13,7 @@ from broker.cluster import BrokerTotals, BrokerView, ClusterView, PartitionTable
 from broker.errors import UsageError
 from broker.ids import BrokerId
 from placement.balance.loads import GroupLoads, loads
-from placement.balance.shares import measures
+from placement.balance.measures import measures
 from placement.strategies import views
 
 RACKS = {1: "a", 2: "b", 3: "a", 4: None}

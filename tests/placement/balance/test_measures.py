@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from broker.errors import UsageError
 from placement.balance.definitions import MEASURES
-from placement.balance.measures import GIVEN, Best, Distribution, distribution
+from placement.balance.measures import Distribution, distribution
+from placement.balance.shares import GIVEN, Best
 from tests.oracles import spread
 
 SHARES = st.lists(st.integers(0, 40) | st.integers(0, 2**55), max_size=9)

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.ids import BrokerId
 from placement.balance import reachable
-from placement.balance.measures import Distribution
+from placement.balance.measures import Distribution, measures
 from placement.balance.reachable import BOUND, Classes, Groups, Optimum, reach
-from placement.balance.shares import measures
 from tests.oracles.reachable import Case, best_leaders, best_replicas, choices, least_leader_moves, least_moves
 
 

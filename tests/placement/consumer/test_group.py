@@ -1,4 +1,4 @@
-"""A group in columns: ids of partitions, phantoms, what is refused."""
+"""A group in columns: ids of partitions, claims that do not exist, what is refused."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from placement.consumer.subscribers import same_sets, subscribers_of
 from tests.placement.consumer.groups import group
 
 
-def test_partitions_are_numbered_by_topic_and_number_and_phantoms_behind_them() -> None:
+def test_partitions_are_numbered_by_topic_and_number_and_nonexistent_ones_behind_them() -> None:
     asked = group({"b": 3, "a": 2}, {"m": "a b"}, {"m": "b-7 a-1 gone-0 b-5"})
     assert asked.topics == ("a", "b", "gone")
     assert asked.partition_counts.tolist() == [2, 3, NO_METADATA]
-    assert (asked.partition_count, asked.phantom_count) == (5, 2)
+    assert (asked.partition_count, asked.nonexistent_count) == (5, 2)
     assert list(asked.owned.lists()) == [[6, 1, 5]]
     assert [str(asked.name_of(number)) for number in range(7)] == ["a-0", "a-1", "b-0", "b-1", "b-2", "b-5", "b-7"]
 

@@ -95,7 +95,7 @@ def test_damage_ends_in_an_answer_or_an_input_error_and_every_row_is_counted(see
         assert dump.rows_in == dump.rows_analysed + dump.rows_rejected, data
         assert dump.rows_rejected == len(dump.rejects), data
         assert all(len(reject.value) <= 200 for reject in dump.rejects), data
-        str(dump.rejects).encode()  # No lone surrogate is left in what will be written to tables.
+        str(dump.rejects).encode()  # No unpaired surrogate is left in what will be written to tables.
     assert answers > 200
     assert answers + errors == 2_000
 

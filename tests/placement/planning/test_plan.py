@@ -14,7 +14,7 @@ import pytest
 from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.ids import BrokerId
 from placement.balance.constraints import RACK_SPREAD
-from placement.balance.shares import measures
+from placement.balance.measures import measures
 from placement.planning.certificate import TopicProof
 from placement.planning.check import faults
 from placement.planning.goal import Goal, MissingInputError, PlanRefusedError, with_added

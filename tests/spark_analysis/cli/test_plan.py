@@ -365,7 +365,7 @@ def test_a_plan_to_even_bytes_shows_its_gap_and_is_checked(
     assert summary["moved_bytes_gap"] == 1 - summary["moved_bytes_bound"] / summary["moved_bytes"]
     assert "Every broker ends within 10 % of the bytes that it would have at best" in (out / "plan.html").read_text()
     assert plan("--check", str(out)) == 0
-    assert "feasible and within its band of bytes, " in capsys.readouterr().out
+    assert "feasible and within its byte tolerance, " in capsys.readouterr().out
     assert plan(*given, "--check", str(out)) == 0
     edited(out, "certificate.json", '"moved_bytes_bound":', '"moved_bytes_bound":1')
     assert plan("--check", str(out)) == 1

@@ -351,7 +351,7 @@ def hostile_rows() -> Rows:
 
 
 def _encodable(row: dict[str, Any]) -> dict[str, Any]:
-    """Parquet holds UTF-8: a lone surrogate cannot reach the report that way."""
+    """Parquet holds UTF-8: an unpaired surrogate cannot reach the report that way."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, list):

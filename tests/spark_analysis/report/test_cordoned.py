@@ -7,6 +7,7 @@ from pathlib import Path
 
 from spark_analysis.report.html import report_html
 from spark_analysis.report.load import load_report
+from spark_analysis.report.plan_page import broker_marks
 from spark_analysis.report.terminal import summary_json
 from tests.spark_analysis.report import samples
 
@@ -25,6 +26,8 @@ def test_cordoned_and_stopping_brokers_are_named_as_such(tmp_path: Path) -> None
     assert "broker 3 in controlled shutdown · brokers 2 and 3 cordoned" in page
     assert all(words in page for words in said)
     assert ", cordoned</title>" in page
-    assert ", in controlled shutdown, cordoned</title>" in page
-    assert ">in controlled shutdown, cordoned</td>" in page
+    assert ", cordoned, in controlled shutdown</title>" in page
+    assert ">cordoned, in controlled shutdown</td>" in page
+    row = dict.fromkeys(("is_added", "is_removed", "is_fenced"), False) | {"is_cordoned": True, "is_stopping": True}
+    assert broker_marks(row | {"replicas_before": 1}) == " (cordoned) (in controlled shutdown)"
     assert json.loads(summary_json(report))["cordoned"] == [{"cluster": "prod", "placer": "dump", "brokers": [2, 3]}]

@@ -85,22 +85,23 @@ def test_only_what_is_known_in_full_is_called_even(facts: ClusterFacts) -> None:
 @pytest.mark.parametrize(
     ("skewed", "said"),
     [
-        (spread("leaders", moves=14), "broker 7 leads 2.1 times its share; moving 14 leaders would mend it"),
+        (spread("leaders", moves=14), "broker 7 leads 2.1 times its share; moving 14 leaders would even it out"),
         (
             spread("replicas", moves=1, ratio=1.05),
-            "broker 7 holds 1.05 times its share of replicas; moving 1 replica would mend it",
+            "broker 7 holds 1.05 times its share of replicas; moving 1 replica would even it out",
         ),
         (
             spread("bytes", moves=2048, total=4096, exact=False),
-            "broker 7 holds 2.1 times its share of bytes; mending it moves at least 2 KiB",
+            "broker 7 holds 2.1 times its share of bytes; evening it out moves at least 2 KiB",
         ),
         (
             spread("replicas", moves=14, best=1.84),
-            "broker 7 holds 2.1 times its share of replicas where 1.8 is the best; moving 14 replicas would mend it",
+            "broker 7 holds 2.1 times its share of replicas where 1.8 is the best; "
+            "moving 14 replicas would even it out",
         ),
         (
             spread("replicas", moves=3, ratio=1.2, best=1.2),
-            "some brokers have too few replicas; moving 3 replicas would mend it",
+            "some brokers have too few replicas; moving 3 replicas would even it out",
         ),
     ],
 )

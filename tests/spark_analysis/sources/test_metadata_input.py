@@ -44,7 +44,9 @@ def test_records_that_cannot_be_used_are_put_aside(tmp_path: Path) -> None:
     assert dump.rejects[0].reason == (
         "offset 1: BROKER_REGISTRATION_CHANGE_RECORD: Tried to change broker 2, but that broker was not registered."
     )
-    assert dump.notes == ("the live brokers and their racks are uncertain: 1 record that may decide them was left out",)
+    assert dump.notes == (
+        "the unfenced brokers and their racks are uncertain: 1 record that may decide them was left out",
+    )
 
 
 def test_the_segment_of_another_topic_holds_nothing_that_can_be_used(tmp_path: Path) -> None:

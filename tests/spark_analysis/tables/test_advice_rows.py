@@ -10,9 +10,8 @@ import pytest
 
 from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.ids import BrokerId
-from placement.balance.measures import Distribution
+from placement.balance.measures import Distribution, measures
 from placement.balance.reachable import Classes, Groups
-from placement.balance.shares import measures
 from spark_analysis.tables import advice_rows as advice
 from spark_analysis.tables.advice_rows import advice_rows
 
@@ -68,7 +67,7 @@ def measured(view: ClusterView, quantity: str) -> Distribution:
 
 
 def assert_plan_agrees(view: ClusterView, plan: dict[str, Any]) -> str:
-    """Compare the plan's replicas with those the report says would mend it; return how they compare."""
+    """Compare the plan's replicas with those the report says would even it out; return how they compare."""
     found = measured(view, "replicas")
     assert found.moves is not None
     assert plan["replica_moves_before"] == found.moves
