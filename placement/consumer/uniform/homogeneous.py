@@ -19,18 +19,23 @@ Source: UniformHomogeneousAssignmentBuilder, 4.0 to 4.4.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from broker.cluster import Int64Array
+from broker.cluster import Int32Array, Int64Array
+from broker.compiled import compiled
 from placement.consumer.assignment import NOBODY
 from placement.consumer.errors import PartitionAssignorError
 from placement.consumer.group import NO_METADATA, Group
 from placement.consumer.ragged import Ragged, grouped, inverse
 from placement.consumer.topic_ids import id_text
 from placement.consumer.uniform.holdings import walk_order
+
+REVOKED: Final = -2
+"""The owner of a partition that its former owner has to let go, while nobody else has it."""
 
 
 def assign_homogeneous(group: Group, topics: Int64Array, ids: Sequence[bytes]) -> Ragged:
@@ -44,26 +49,129 @@ def assign_homogeneous(group: Group, topics: Int64Array, ids: Sequence[bytes]) -
         raise PartitionAssignorError(
             f"Members are subscribed to topic {text} which doesn't exist in the topic metadata."
         )
-    turns, partition_count = inverse(group.member_hash_order), int(group.partition_counts[topics].sum())
-    free = Ragged(group.partition_starts, np.arange(group.partition_count, dtype=np.int32)).take(topics).values
     if not len(group.owned_numbers):
-        limits = _quotas(partition_count, np.zeros(len(turns), np.int64))
-        return Ragged(np.concatenate([[0], limits.cumsum()]), free).take(turns)
-    claims = sorted_claims(group)
+        limits = _quotas(int(group.partition_counts[topics].sum()), np.zeros(len(group.members), np.int64))
+        by_turn = Ragged(np.concatenate([[0], limits.cumsum()]), _partitions(group, topics))
+        return by_turn.take(inverse(group.member_hash_order))
     subscribed = np.zeros(len(group.topics), np.bool_)
     subscribed[topics] = True
+    found = _assign_owned(group, topics, ids, subscribed)
+    return _assign_claims(group, topics, ids, subscribed) if found is None else found
+
+
+def _assign_owned(
+    group: Group, topics: Int64Array, ids: Sequence[bytes], subscribed: NDArray[np.bool_]
+) -> Ragged | None:
+    """Return what each member gets; None where partitions are claimed that do not exist, or by several members."""
+    owners, sizes = np.full(group.partition_count, NOBODY, np.int32), np.zeros(len(group.members), np.int64)
+    claimed, counts, starts = group.owned_topics, group.partition_counts, group.partition_starts
+    if not own(claimed.starts, claimed.values, group.owned_numbers, counts, starts, subscribed, owners, sizes):
+        return None
+    turns = inverse(group.member_hash_order)
+    limits = _quotas(int(counts[topics].sum()), sizes[group.member_hash_order])[turns]
+    revoked = np.empty(0, np.int32)
+    if (sizes > limits).any():
+        places = np.flatnonzero(np.append(sizes > limits, np.False_)[owners]).astype(np.int32)
+        over = grouped(owners[places], len(turns))
+        partitions = places[over.values]
+        claims = _claiming(group, Ragged(over.starts, partitions))
+        held = subscribed[claims.owned_topics.values]
+        revoked = partitions[_revoked(claims, topics, ids, held, limits, turns)]
+        owners[revoked] = REVOKED
+    ends = np.concatenate([[0], limits.cumsum()])
+    values = np.empty(ends[-1], np.int32)
+    hand_out(group.member_hash_order, topics, starts, subscribed, owners, revoked, ends, values)
+    return Ragged(ends, values)
+
+
+@compiled
+def own(
+    claim_starts: Int64Array,
+    topics: Int32Array,
+    numbers: Int32Array,
+    counts: Int32Array,
+    partition_starts: Int64Array,
+    subscribed: NDArray[np.bool_],
+    owners: Int32Array,
+    sizes: Int64Array,
+) -> bool:
+    """Fill `owners` int32[P] with who claims what, and `sizes` int64[M] with how many of it are subscribed.
+
+    Return False when two members claim a partition, or it does not exist: then neither means anything.
+    """
+    for member in range(sizes.size):
+        for claim in range(claim_starts[member], claim_starts[member + 1]):
+            topic, number = topics[claim], numbers[claim]
+            if number < 0 or number >= counts[topic]:
+                return False
+            partition = partition_starts[topic] + number
+            if owners[partition] == NOBODY:
+                owners[partition] = member
+                sizes[member] += subscribed[topic]
+            elif owners[partition] != member:
+                return False
+    return True
+
+
+@compiled
+def hand_out(
+    order: Int64Array,
+    topics: Int64Array,
+    partition_starts: Int64Array,
+    subscribed: NDArray[np.bool_],
+    owners: Int32Array,
+    revoked: Int32Array,
+    starts: Int64Array,
+    values: Int32Array,
+) -> None:
+    """Fill `values` with the partitions of each member from `starts` int64[M + 1] on: kept ones, then new ones.
+
+    Free partitions of `topics`, and behind them those `revoked`, go to the members in `order`.
+    """
+    ends = starts[:-1].copy()
+    for topic in range(subscribed.size):
+        if subscribed[topic]:
+            for partition in range(partition_starts[topic], partition_starts[topic + 1]):
+                if owners[partition] >= 0:
+                    values[ends[owners[partition]]] = partition
+                    ends[owners[partition]] += 1
+    turn = 0
+    for place in range(topics.size + 1):
+        begin, end = 0, revoked.size
+        if place < topics.size:
+            begin, end = partition_starts[topics[place]], partition_starts[topics[place] + 1]
+        for index in range(begin, end):
+            partition = index
+            if place == topics.size:
+                partition = revoked[index]
+            elif owners[index] != NOBODY:
+                continue
+            while ends[order[turn]] == starts[order[turn] + 1]:
+                turn += 1
+            values[ends[order[turn]]] = partition
+            ends[order[turn]] += 1
+
+
+def _partitions(group: Group, topics: Int64Array) -> Int32Array:
+    """Return the partitions of these topics, topic by topic."""
+    return Ragged(group.partition_starts, np.arange(group.partition_count, dtype=np.int32)).take(topics).values
+
+
+def _assign_claims(group: Group, topics: Int64Array, ids: Sequence[bytes], subscribed: NDArray[np.bool_]) -> Ragged:
+    """Return what each member gets, whatever they claim."""
+    turns, claims = inverse(group.member_hash_order), sorted_claims(group)
     held = subscribed[claims.owned_topics.values]
     sizes = np.bincount(claims.owned_topics.rows[held], minlength=len(turns))
-    limits = _quotas(partition_count, sizes[group.member_hash_order])[turns]
+    limits = _quotas(int(group.partition_counts[topics].sum()), sizes[group.member_hash_order])[turns]
     partitions = claims.ids_of(claims.owned_topics.values, claims.owned_numbers)
     taken = np.zeros(group.partition_count + group.nonexistent_count, np.bool_)
     taken[partitions[held]] = True
+    free = _partitions(group, topics)
     free = free[~taken[free]]
     if (sizes > limits).any():
-        revoked = _revoked(claims, topics, ids, held, limits)
+        revoked = _revoked(claims, topics, ids, held, limits, turns)
         held[revoked] = False
-        by_turn = np.argsort(turns[claims.owned_topics.rows[revoked]], kind="stable")
-        free = np.concatenate([free, partitions[revoked[by_turn]]])
+        free = np.concatenate([free, partitions[revoked]])
     kept = Ragged(claims.owned_topics.starts, partitions).where(held)
     room = (limits - kept.lengths)[group.member_hash_order]
     if len(free) > room.sum():
@@ -73,28 +181,31 @@ def assign_homogeneous(group: Group, topics: Int64Array, ids: Sequence[bytes]) -
 
 
 def _revoked(
-    claims: Group, topics: Int64Array, ids: Sequence[bytes], held: NDArray[np.bool_], limits: Int64Array
+    claims: Group,
+    topics: Int64Array,
+    ids: Sequence[bytes],
+    held: NDArray[np.bool_],
+    limits: Int64Array,
+    turns: Int64Array,
 ) -> Int64Array:
-    """Return the claims that members hold beyond their limits, int64, in the order in which they are met."""
+    """Return the claims that members hold beyond their limits, int64, in the order in which they are met by turn."""
     order, starts = walk_order(claims, topics, ids), claims.owned_topics.starts
     before = np.concatenate([[0], held[order].cumsum()])
     rank = before[:-1] - np.repeat(before[starts[:-1]], claims.owned_topics.lengths)
-    revoked: Int64Array = order[held[order] & (rank >= np.repeat(limits, claims.owned_topics.lengths))]
-    return revoked
+    revoked = order[held[order] & (rank >= np.repeat(limits, claims.owned_topics.lengths))]
+    by_turn = np.argsort(turns[claims.owned_topics.rows[revoked]], kind="stable")
+    return np.asarray(revoked[by_turn])
+
+
+def _claiming(group: Group, rows: Ragged) -> Group:
+    """Return the group with members that claim these partitions."""
+    topics = Ragged(rows.starts, group.partition_topics[rows.values])
+    return attrs.evolve(group, owned_topics=topics, owned_numbers=group.partition_numbers[rows.values])
 
 
 def sorted_claims(group: Group) -> Group:
     """Return the group with each member's claims sorted by (topic, number), each once."""
     topics, numbers = group.owned_topics, group.owned_numbers
-    is_sound = not group.nonexistent_count and len(group.owned.values) == len(numbers)
-    if is_sound and (np.bincount(group.owned.values, minlength=1) <= 1).all():
-        owners = np.full(group.partition_count, NOBODY, np.int32)
-        owners[group.owned.values] = group.owned.rows
-        by_id = grouped(owners, len(group.members))
-        values = group.partition_topics[by_id.values]
-        return attrs.evolve(
-            group, owned_topics=Ragged(by_id.starts, values), owned_numbers=group.partition_numbers[by_id.values]
-        )
     members, values = topics.rows, topics.values
     order = np.lexsort((numbers, values, members))
     members, values, numbers = members[order], values[order], numbers[order]

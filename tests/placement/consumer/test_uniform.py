@@ -54,6 +54,22 @@ def test_claims_that_no_assignor_made_leave_partitions_over_as_in_kafka(asked: G
         answered(asked)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_any_claims_are_answered_as_those_of_one_member_each(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = random.Random(seed)
+    topics = {name: chance.randrange(1, 40) for name in "tuvw"[: chance.randrange(1, 5)]}
+    members = [f"m{number}" for number in range(chance.randrange(1, 6))]
+    owned: dict[str, list[str]] = {}
+    for name, count in {**topics, "gone": 12}.items():
+        for number in range(count):
+            owned.setdefault(chance.choice(members[:2] if seed % 2 else [*members, ""]), []).append(f"{name}-{number}")
+    held = {member: " ".join(chance.sample(owned.get(member, []), len(owned.get(member, [])))) for member in members}
+    asked = group({**topics, "gone": 12}, dict.fromkeys(members, " ".join(topics)), held)
+    expected = answered(asked)
+    monkeypatch.setattr(homogeneous, "own", lambda *_: False)
+    assert answered(asked) == expected
+
+
 def colliding_group(chance: random.Random) -> Group:
     """Return a group of one member whose topic ids and partition numbers often share bins, each listed in any order."""
     topics, owned = [], []
