@@ -96,6 +96,8 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
          "groups begin at epoch 1", "KIP-1263", "broker/group/consumer/target.py", _GROUPED),
     _row("4.3", "A commit of a former epoch is taken for a partition held since then", "KIP-1251",
          "broker/group/consumer/member.py", _GROUPED),
+    _row("4.4", "Replica lists by hand and reassignments that name a cordoned broker are refused", "KAFKA-20832",
+         "placement/placers/manual.py", "`impact --kafka`"),
     _row("4.4", "A metadata record unregisters a controller", "UnregisterControllerRecord", "log/metadata/schemas.py",
          "`log history`"),
 )  # fmt: skip

@@ -211,7 +211,9 @@ def _assignment(options: AssignOptions, brokers: Sequence[BrokerView]) -> Assign
         if len(topics) != 1:
             raise UsageError(f"--replica-assignment places one topic; {len(topics)} are named")
         check_topic_name(topics[0])
-        manual = validate_manual_assignment(parse_replica_assignment(options.manual), brokers)
+        manual = validate_manual_assignment(
+            parse_replica_assignment(options.manual), brokers, release=options.release or NEWEST
+        )
         return Assignment.of_topic(topics[0], manual)
     asked = [
         parse_topic(text, partition_count=options.partitions, replication_factor=options.replication_factor)

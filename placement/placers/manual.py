@@ -4,22 +4,22 @@ Constraints, in the order in which the controller looks
 1. A new topic's request names replica lists, or a partition count and a factor, not both.
    Added partitions have one list each.
 2. Partition by partition, in the order given: each partition once; its list not empty; its brokers,
-   looked at in ascending order, registered and each there once; as many as the first
+   looked at in ascending order, registered, since 4.4 not cordoned, and each there once; as many as the first
    partition has (an old topic's first partition, when partitions are added); one of them active, that is, not
    fenced nor in controlled shutdown.
 3. The partitions of a new topic are 0, 1, 2, … without a gap.
 
-The first broken rule is the one reported, in the controller's words. Cordoned brokers (KIP-1066) are accepted here: up
-to 4.3.1 the controller leaves them out only where it places by itself. Later releases refuse them (KAFKA-20832).
+The first broken rule is the one reported, in the controller's words. 4.3 accepts cordoned brokers (KIP-1066) here, and
+leaves them out only where it places by itself; 4.4 refuses them (KAFKA-20832).
 
 Source: org.apache.kafka.controller.ReplicationControlManager, createTopic, createPartitions and
-validateManualPartitionAssignment, 4.0 to 4.3.1; kafka-topics --replica-assignment for the text.
+validateManualPartitionAssignment, 4.0 to 4.4.0; kafka-topics --replica-assignment for the text.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import attrs
@@ -32,7 +32,9 @@ from broker.errors import (
     InvalidRequestError,
     UsageError,
 )
+from broker.releases import NEWEST, Release
 from placement.placers.create_topic import check_growth
+from placement.placers.usable import CORDONS_REFUSED_SINCE
 from placement.spec import PARTITION_COUNT_MAX
 
 NOT_SET: Final = -1
@@ -73,6 +75,7 @@ def validate_manual_assignment(
     *,
     partition_count: int = NOT_SET,
     replication_factor: int = NOT_SET,
+    release: Release = NEWEST,
 ) -> Int32Array:
     """Return a new topic's rows, int32[P, factor], by partition; raise the errors of Kafka's controller.
 
@@ -87,7 +90,7 @@ def validate_manual_assignment(
         )
     if partition_count != NOT_SET:
         raise InvalidRequestError("A manual partition assignment was specified, but numPartitions was not set to -1.")
-    is_active = {int(broker.id): broker.is_active for broker in brokers}
+    known = {int(broker.id): broker for broker in brokers}
     rows: dict[int, tuple[int, ...]] = {}
     factor = None
     for given in partitions:
@@ -95,7 +98,7 @@ def validate_manual_assignment(
             raise InvalidReplicaAssignmentError(
                 f"Found multiple manual partition assignments for partition {given.partition}"
             )
-        _check_replicas(given, is_active, factor)
+        _check_replicas(given, known, factor, release)
         factor = len(given.replicas)
         rows[given.partition] = given.replicas
     if any(partition not in rows for partition in range(len(rows))):
@@ -109,6 +112,8 @@ def validate_added_partitions(
     partition_count: int,
     added: Sequence[Sequence[int]],
     brokers: Sequence[BrokerView],
+    *,
+    release: Release = NEWEST,
 ) -> Int32Array:
     """Return the rows by which `topic` grows to `partition_count` partitions, int32[added, factor].
 
@@ -124,21 +129,27 @@ def validate_added_partitions(
             f"Attempted to add {partition_count - existing_count} additional partition(s), "
             f"but only {len(added)} assignment(s) were specified."
         )
-    is_active = {int(broker.id): broker.is_active for broker in brokers}
+    known = {int(broker.id): broker for broker in brokers}
     factor = int(np.count_nonzero(replicas[0] >= 0))
     for partition, row in enumerate(added, start=existing_count):
-        _check_replicas(ManualPartition(partition, tuple(row)), is_active, factor)
+        _check_replicas(ManualPartition(partition, tuple(row)), known, factor, release)
     return np.array([tuple(row) for row in added], dtype=np.int32)
 
 
-def _check_replicas(given: ManualPartition, is_active: dict[int, bool], factor: int | None) -> None:
+def _check_replicas(
+    given: ManualPartition, known: Mapping[int, BrokerView], factor: int | None, release: Release
+) -> None:
     if not given.replicas:
         raise InvalidReplicaAssignmentError("The manual partition assignment includes an empty replica list.")
     previous = None
     for broker in sorted(given.replicas):
-        if broker not in is_active:
+        if broker not in known:
             raise InvalidReplicaAssignmentError(
                 f"The manual partition assignment includes broker {broker}, but no such broker is registered."
+            )
+        if known[broker].cordoned and release >= CORDONS_REFUSED_SINCE:
+            raise InvalidReplicaAssignmentError(
+                f"The manual partition assignment includes broker {broker}, but all its log directories are cordoned."
             )
         if broker == previous:
             raise InvalidReplicaAssignmentError(
@@ -150,7 +161,7 @@ def _check_replicas(given: ManualPartition, is_active: dict[int, bool], factor: 
             f"The manual partition assignment includes a partition with {len(given.replicas)} replica(s), "
             f"but this is not consistent with previous partitions, which have {factor} replica(s)."
         )
-    if not any(is_active[broker] for broker in given.replicas):
+    if not any(known[broker].is_active for broker in given.replicas):
         raise InvalidReplicaAssignmentError(
             f"All brokers specified in the manual partition assignment for partition {given.partition} "
             "are fenced or in controlled shutdown."

@@ -25,6 +25,8 @@ from broker.releases import NEWEST, Release
 
 CORDONING_SINCE: Final = Release("4.3")
 """The first release with cordoned log directories."""
+CORDONS_REFUSED_SINCE: Final = Release("4.4")
+"""The first release whose controller refuses replica lists by hand that name a cordoned broker (KAFKA-20832)."""
 
 
 def usable_brokers(brokers: Sequence[BrokerView], release: Release = NEWEST) -> Sequence[BrokerView]:

@@ -6,10 +6,10 @@ fewer racks than it could be is so too.
 
 How: refusals are those of kafka-reassign-partitions --execute and of the controller. The tool refuses a file while any
 reassignment runs (without --additional), and targets on brokers that are not live, even kept ones; the controller takes
-fenced ones. Neither looks at cordoned log directories up to 4.3.1, so a target on a cordoned broker is taken; later
-releases refuse each target that names one (KAFKA-20832), and a broker refuses a copy into a cordoned directory that the
-file names. It allows a change of the replication factor unless --disallow-replication-factor-change (4.1, KIP-860) is
-given, so a change is a finding.
+fenced ones. Neither looks at cordoned log directories in 4.3, so a target on a cordoned broker is taken; since 4.4 the
+controller refuses each target that names one (KAFKA-20832). A broker refuses a copy into a cordoned directory that the
+file names. The controller allows a change of the replication factor unless --disallow-replication-factor-change is
+given (4.1, KIP-860), so a change is a finding.
 
 Source: Kafka 4.3.1 ReassignPartitionsCommand (executeAssignment, verifyBrokerIds, parseExecuteAssignmentArgs),
 ReplicationControlManager.validateManualPartitionAssignment; KAFKA-19975.
@@ -32,7 +32,7 @@ from broker.row_flags import any_in_row, count_in_row
 from broker.units import format_size
 from broker.wording import counted, listed
 from placement.balance.audit import least_isr
-from placement.placers.usable import CORDONING_SINCE
+from placement.placers.usable import CORDONING_SINCE, CORDONS_REFUSED_SINCE
 from placement.planning.completion import NEEDS_ADDED_ONLY_SINCE, unblocked_by_newer_release
 from placement.planning.impact import BatchImpact, Impact
 from placement.planning.reassignment import Reassignment, partition_name
@@ -142,6 +142,7 @@ def _cordons(impact: Impact) -> Iterator[Finding]:
     cordoned = _cordoned_ids(impact.before)
     if not cordoned:
         return
+    refuses = impact.release >= CORDONS_REFUSED_SINCE
     plans = [batch.plan for batch in impact.batches]
     gaining = [np.isin(plan.replicas, cordoned) & plan.added for plan in plans]
     new = sorted({int(b) for plan, at in zip(plans, gaining, strict=True) for b in plan.replicas[at].tolist()})
@@ -152,17 +153,18 @@ def _cordons(impact: Impact) -> Iterator[Finding]:
             is_bad=True,
             count=count,
             sentence=f"New replicas go to cordoned {_brokers(new)}: {counted(count, 'partition')}. The controller "
-            "takes them up to 4.3.1, as it looks at cordoned log directories only where it places by itself; later "
-            "releases refuse them (KAFKA-20832).",
+            + ("refuses them" if refuses else "takes them, and refuses them since 4.4")
+            + " (KAFKA-20832).",
         )
     kept = sum(int(naming_cordoned(plan).sum()) for plan in plans) - count
     if kept:
         yield Finding(
             name="cordoned-kept",
-            is_bad=False,
+            is_bad=refuses,
             count=kept,
-            sentence=f"A replica stays on a cordoned broker: {counted(kept, 'partition')}. Releases after 4.3.1 refuse "
-            "a target that names one (KAFKA-20832) until it is uncordoned.",
+            sentence=f"A replica stays on a cordoned broker: {counted(kept, 'partition')}. The controller "
+            + ("refuses" if refuses else "takes, and since 4.4 refuses,")
+            + " a target that names one (KAFKA-20832) until it is uncordoned.",
         )
     copied = [target for plan in plans for target in plan.log_dirs if int(target.broker_id) in set(cordoned)]
     if copied:

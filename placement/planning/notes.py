@@ -64,7 +64,7 @@ def _notes(plan: Plan, done: Completion) -> Iterator[str]:
     if kept.any():
         yield (
             f"{counted(int(kept.sum()), 'partition')} of the plan with a replica that stays on a cordoned broker: "
-            "4.3.1 takes them, later releases refuse such a target (KAFKA-20832) until it is uncordoned"
+            "4.3 takes them, 4.4 refuses such a target (KAFKA-20832) until it is uncordoned"
         )
     yield from _waiting(moved, done)
     single = int(np.count_nonzero(any_in_row(moved.added) & (count_in_row(moved.current >= 0) == 1)))

@@ -17,6 +17,7 @@ from broker.errors import (
     UsageError,
 )
 from broker.ids import BrokerId
+from broker.releases import Release
 from placement.placers.manual import (
     ManualPartition,
     parse_replica_assignment,
@@ -141,14 +142,23 @@ def test_an_added_partition_is_named_by_its_own_id_when_all_its_brokers_are_fenc
     )
 
 
-def test_brokers_in_controlled_shutdown_count_as_fenced_ones_and_cordoned_ones_are_taken() -> None:
+def test_brokers_in_controlled_shutdown_count_as_fenced_ones_and_cordoned_ones_are_taken_by_4_3() -> None:
     brokers = [attrs.evolve(each, in_controlled_shutdown=each.id == 1, cordoned=each.id == 2) for each in BROKERS]
     with pytest.raises(InvalidReplicaAssignmentError) as refusal:
         validate_manual_assignment(given((0, [1, 4])), brokers)
     assert str(refusal.value) == (
         "All brokers specified in the manual partition assignment for partition 0 are fenced or in controlled shutdown."
     )
-    assert validate_manual_assignment(given((0, [2, 1])), brokers).tolist() == [[2, 1]]
+    assert validate_manual_assignment(given((0, [2, 1])), brokers, release=Release("4.3")).tolist() == [[2, 1]]
+    for ask in (
+        lambda: validate_manual_assignment(given((0, [2, 2, 9])), brokers),
+        lambda: validate_added_partitions("t", np.array([[1]], dtype=np.int32), 2, [[2]], brokers),
+    ):
+        with pytest.raises(InvalidReplicaAssignmentError) as refusal:
+            ask()
+        assert str(refusal.value) == (
+            "The manual partition assignment includes broker 2, but all its log directories are cordoned."
+        )
 
 
 def test_a_topic_of_no_partitions_cannot_grow() -> None:

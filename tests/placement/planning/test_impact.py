@@ -139,7 +139,7 @@ def cluster(
     )
 
 
-def said(view: ClusterView, targets: list[list[int]], release: str = "4.3") -> dict[str, Finding]:
+def said(view: ClusterView, targets: list[list[int]], release: str = "4.4") -> dict[str, Finding]:
     plan = Reassignment(view=view, rows=range(len(targets)), replicas=padded(targets))
     found = impact([plan], release=Release(release))
     return {each.name: each for each in findings(found, disk_bytes=np.array([150, 150, 150, 150, -1, -1]))}
@@ -171,7 +171,7 @@ def test_a_kept_replica_out_of_sync_is_bad_news_up_to_4_2_and_told_for_4_3() -> 
         (cluster([[1, 2]], leader=[-1]), [1, 4], "stuck", True),
         (cluster([[1, 2]], stopping=4), [1, 4], "stuck", True),
         (cluster([[1, 2]], cordoned=4), [1, 4], "broker-cordoned", True),
-        (cluster([[1, 2]], cordoned=1), [1, 4], "cordoned-kept", False),
+        (cluster([[1, 2]], cordoned=1), [1, 4], "cordoned-kept", True),
         (cluster([[1, 2, 3]]), [1], "factor-below-min-isr", True),
         (cluster([[1, 2, 3]]), [1, 2], "factor-lowered", False),
         (cluster([[1, 2]]), [1, 2, 3], "factor-raised", False),
@@ -187,13 +187,17 @@ def test_what_is_to_be_said_is_said(view: ClusterView, target: list[int], name: 
     assert found[name].count == (0 if name == "nothing-to-do" else 1)
 
 
-def test_cordoned_targets_are_taken_by_4_3_1_and_refused_later() -> None:
+def test_cordoned_targets_are_taken_by_4_3_and_refused_since_4_4() -> None:
     view = cluster([[1, 2], [1, 2]], cordoned=4)
     new = said(view, [[1, 4], [2, 1]])
     assert new["broker-cordoned"].sentence == (
-        "New replicas go to cordoned broker 4: 1 partition. The controller takes them up to 4.3.1, as it looks "
-        "at cordoned log directories only where it places by itself; later releases refuse them (KAFKA-20832)."
+        "New replicas go to cordoned broker 4: 1 partition. The controller refuses them (KAFKA-20832)."
     )
+    assert said(view, [[1, 4], [2, 1]], "4.3")["broker-cordoned"].sentence == (
+        "New replicas go to cordoned broker 4: 1 partition. The controller takes them, and refuses them since 4.4 "
+        "(KAFKA-20832)."
+    )
+    assert not said(cluster([[1, 2]], cordoned=1), [[1, 4]], "4.3")["cordoned-kept"].is_bad
     assert "cordoned-kept" not in new
     assert not {"broker-cordoned", "cordoned-kept"} & set(said(view, [[1, 4], [2, 1]], "4.2"))
     assert "cordoned-kept" not in said(cluster([[1, 2]], cordoned=1), [[1, 2]])  # Nothing is asked of Kafka.
