@@ -98,6 +98,8 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
          "broker/group/consumer/member.py", _GROUPED),
     _row("4.4", "Replica lists by hand and reassignments that name a cordoned broker are refused", "KAFKA-20832",
          "placement/placers/manual.py", "`impact --kafka`"),
+    _row("4.4", "The cleaner keeps an empty last batch below the high watermark, no longer that of a pass",
+         "Cleaner", "log/compaction/cleaner.py", _LOG),
     _row("4.4", "A metadata record unregisters a controller", "UnregisterControllerRecord", "log/metadata/schemas.py",
          "`log history`"),
 )  # fmt: skip

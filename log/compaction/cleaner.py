@@ -14,7 +14,7 @@ full, at the last record mapped.
 Left out: throttling, and giving up half way, which Kafka does when a partition is being deleted. A segment with an
 offset too far from its base, left by brokers before 1.1, is refused where Kafka splits it first.
 
-Source: kafka.log.Cleaner.doClean, cleanSegments and buildOffsetMap, 4.3.1.
+Source: kafka.log.Cleaner.doClean, cleanSegments and buildOffsetMap, 4.3.1 and 4.4.0.
 """
 
 from __future__ import annotations
@@ -74,8 +74,17 @@ UPGRADES_SINCE: Final = Release("4.0")
 """The first release whose cleaner writes old messages as magic 2."""
 KEEPS_LAST_BATCH: Final = Release("3.9")
 """The first release whose cleaner keeps the last batch of a pass though it is empty; so does 3.9.2."""
+KEEPS_BATCH_AT_HIGH_WATERMARK: Final = Release("4.4")
+"""The first release that keeps the last batch below the high watermark so, and no longer that of the pass."""
 NO_LAST_BATCH: Final = -1
 NO_CLEAN_SEGMENT_HORIZON_MS: Final = TimeMs(0)
+
+
+def _kept_end(target: LogToClean, release: Release) -> int:
+    """Return the end of the batch that stays though it is empty, so that the log does not seem to end sooner."""
+    if release >= KEEPS_BATCH_AT_HIGH_WATERMARK:
+        return target.log.high_watermark
+    return target.end_offset if release >= KEEPS_LAST_BATCH else NO_LAST_BATCH
 
 
 @attrs.frozen(kw_only=True)
@@ -167,7 +176,7 @@ class _Rewrite:
         release = log.config.release
         rule = TombstoneRule.of_pass(now_ms, log.config.delete_retention_ms)
         self._rule = attrs.evolve(rule, upgrades_messages=release >= UPGRADES_SINCE)
-        self._fates = Fates(target.end_offset if release >= KEEPS_LAST_BATCH else NO_LAST_BATCH, now_ms)
+        self._fates = Fates(_kept_end(target, release), now_ms)
         clean_segments = log.local.segments.between(LOG_START, target.first_dirty_offset)
         self._legacy_horizon_ms = (
             clean_segments[-1].modified_ms - log.config.delete_retention_ms

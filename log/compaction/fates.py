@@ -131,7 +131,7 @@ class ManyFates:
 class Fates:
     """Decide on the batches of one pass; the caller must pass them in the order of the log.
 
-    A batch that ends right below `end_offset` is the last of the pass. `producers` are the active ones.
+    A batch that ends right below `end_offset` stays though it is empty. `producers` are the active ones.
     """
 
     def __init__(self, end_offset: int, now_ms: TimeMs) -> None:
@@ -167,8 +167,8 @@ class Fates:
             # A marker goes in two passes: the first stamps it with a horizon, so that consumers that are in the middle
             # of the transaction have delete.retention.ms to see it; a pass after the horizon drops it (KIP-534).
             goes = may_go and horizon_ms is not None and horizon_ms <= self._now_ms
-        # Without its last batch a producer's next one would look like a gap in its sequence; without the last batch of
-        # the pass the log would seem to end sooner.
+        # Without its last batch a producer's next one would look like a gap in its sequence; without the last batch
+        # the log would seem to end sooner.
         keeps_empty = self._is_last_of_producer(batch) or batch.next_offset == self._end_offset
         return Fate(
             records=SKIP if goes else KEEP_ALL if batch.is_control else BY_KEY,
