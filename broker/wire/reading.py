@@ -138,6 +138,9 @@ def _read_tagged(reader: Reader, tagged: dict[int, tuple[str, _Read] | int], val
     count, previous = reader.java_varint(), -1
     if reader.is_strict:
         _ensure_fits(reader, count - 1, None)
+    if count > (left := reader.left):  # Since 4.4.0.
+        many = f"ried to read {count} tagged fields, but there are only {left} bytes remaining."
+        raise reader.corrupt(f"t{many}", f"T{many}")
     for _ in range(count):
         tag, size_bytes = reader.unsigned_varint(), reader.java_varint()
         if reader.is_strict and tag <= previous:

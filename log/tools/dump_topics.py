@@ -1,7 +1,7 @@
 """Print the records of internal topics as the decoders of kafka-dump-log do.
 
 Source: org.apache.kafka.tools.DumpLogSegments, coordinator.common.runtime.CoordinatorRecordSerde and
-server.log.remote.metadata.storage.serialization.RemoteLogMetadataSerde, 4.3.1.
+server.log.remote.metadata.storage.serialization.RemoteLogMetadataSerde, 4.4.0.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from broker.errors import CorruptDataError
 from broker.group.schemas import ASSIGNMENT, CONSUMER_GROUP_RECORDS, SUBSCRIPTION
 from broker.wire.fields import Fields, Message, RecordSchema
 from broker.wire.reading import MessageError, Reader, read_message
-from log.metadata.json_text import fields_json, value_json
+from log.metadata.json_text import fields_json
 from log.metadata.records import read_frame
 from log.metadata.schemas import messages, record_schemas
 from log.record import Record
@@ -26,6 +26,16 @@ _SEGMENT_STATES: Final = (
     "DELETE_SEGMENT_FINISHED",
 )
 _PARTITION_STATES: Final = ("DELETE_PARTITION_MARKED", "DELETE_PARTITION_STARTED", "DELETE_PARTITION_FINISHED")
+_TRANSACTION_STATES: Final = (
+    "Empty",
+    "Ongoing",
+    "PrepareCommit",
+    "PrepareAbort",
+    "CompleteCommit",
+    "CompleteAbort",
+    "Dead",
+    "PrepareEpochFence",
+)
 SEGMENT, UPDATE, PARTITION_DELETE, SNAPSHOT = range(4)
 
 
@@ -196,6 +206,10 @@ def _texts(key: bytes, value: bytes | None, decoder: str) -> tuple[str, str]:
     values = _read(message, value[2:], version=version, shown_version=version, where="value")
     if decoder == OFFSETS and kind == GROUP_METADATA and values["protocolType"] == "consumer":
         text = _group_json(message, version, values)
+    elif message.name == "TransactionLogValue":
+        status = values["transactionStatus"]
+        shown = _TRANSACTION_STATES[status] if 0 <= status < len(_TRANSACTION_STATES) else str(status)
+        text = fields_json(message.fields, version, values, {"transactionStatus": f'"{shown}"'})
     else:
         text = fields_json(message.fields, version, values)
     return key_text, f'{{"version":"{version}","data":{text}}}'
@@ -204,28 +218,13 @@ def _texts(key: bytes, value: bytes | None, decoder: str) -> tuple[str, str]:
 def _group_json(message: Message, version: int, values: Fields) -> str:
     """Return a classic consumer group with its members' subscriptions and assignments as JSON."""
     (members,) = (field for field in message.fields if field.name == "members")
-    parts = []
-    for field in message.fields:
-        if field.since > version:
-            continue
-        text = value_json(field, version, values[field.name])
-        if field is members:
-            shown = (_member_json(members.fields, version, member) for member in values[field.name])
-            text = f"[{','.join(shown)}]"
-        parts.append(f'"{field.name}":{text}')
-    return "{" + ",".join(parts) + "}"
+    shown = ",".join(_member_json(members.fields, version, member) for member in values["members"])
+    return fields_json(message.fields, version, values, {"members": f"[{shown}]"})
 
 
 def _member_json(fields: tuple[Any, ...], version: int, member: Fields) -> str:
-    parts = []
-    for field in fields:
-        if field.since > version:
-            continue
-        text = None
-        if field.name in _EMBEDDED:
-            text = _embedded_json(_EMBEDDED[field.name], member[field.name])
-        parts.append(f'"{field.name}":{value_json(field, version, member[field.name]) if text is None else text}')
-    return "{" + ",".join(parts) + "}"
+    shown = {name: _embedded_json(embedded, member[name]) for name, embedded in _EMBEDDED.items()}
+    return fields_json(fields, version, member, {name: text for name, text in shown.items() if text is not None})
 
 
 def _embedded_json(message: Message, data: bytes) -> str | None:
