@@ -84,6 +84,7 @@ def test_a_cluster_of_which_partitions_are_missing_has_no_costs() -> None:
         cost_table(view)
 
 
+@pytest.mark.deep
 def test_no_plan_is_below_its_bound_and_a_drain_moves_what_the_broker_holds() -> None:
     fleet = Fleet.of(recipe(3))
     for one in make_clusters(fleet, range(1)):
