@@ -21,8 +21,11 @@ from broker.group.consumer.member import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     ConsumerMember,
+    HeartbeatReport,
     MemberState,
     Partitions,
+    TargetAssignment,
+    reconciled,
 )
 from broker.group.consumer.target import ConsumerOptions, GroupContext, new_group
 from broker.group.members import MemberId
@@ -228,6 +231,40 @@ def test_a_commit_of_a_former_epoch_counts_for_a_partition_held_since_then() -> 
     assert driver.group.commit_error(A, 4, [kept]) is ErrorCode.STALE_MEMBER_EPOCH
     assert driver.group.commit_error(B, 2, [moved]) is ErrorCode.STALE_MEMBER_EPOCH
     assert driver.group.commit_error(A, 2) is ErrorCode.STALE_MEMBER_EPOCH
+
+
+def at_its_target(owed: Partitions, *topics: str) -> tuple[ConsumerMember, TargetAssignment]:
+    """Return a member that has what its target says and may owe partitions that it gave up, and that target."""
+    member = ConsumerMember(
+        member_id=MemberId("a"),
+        epoch=2,
+        previous_epoch=1,
+        state=MemberState.UNREVOKED_PARTITIONS if owed else MemberState.STABLE,
+        assigned=parts(0),
+        revoking=owed,
+        subscribed_topics=frozenset(topics),
+    )
+    return member, TargetAssignment(partitions=parts(0), epoch=2)
+
+
+@pytest.mark.parametrize(("owed", "says"), [(parts(), True), (parts(1), True), (parts(), False)])
+@pytest.mark.parametrize(
+    ("release", "has_changed", "kept", "previous_epoch"),
+    [("4.1", True, parts(0), 1), ("4.3", False, parts(0), 1), ("4.2", True, parts(), 1), ("4.3", True, parts(), 2)],
+)
+def test_a_member_that_stays_where_it_is_loses_what_it_reads_no_more_if_it_has_just_said_so(
+    release: str, has_changed: bool, kept: Partitions, previous_epoch: int, owed: Partitions, says: bool
+) -> None:
+    """CurrentAssignmentBuilder: who is at its target, or still owes, is only looked at for a new subscription (4.2).
+
+    Since 4.3 this is a step like any other: the member's epoch is its previous one from then on. Who does not say what
+    it owns owns what it did.
+    """
+    member, target = at_its_target(owed, "u")
+    report = HeartbeatReport(owned=parts(0) | owed if says else None, has_subscription_changed=has_changed)
+    moved = reconciled(member, target, report, owner_epoch=lambda p: -1, release=Release(release))
+    assert (moved.assigned, moved.revoking, moved.epoch) == (kept, owed | parts(0) - kept, 2)
+    assert moved.previous_epoch == previous_epoch
 
 
 def test_options_come_from_the_settings_of_a_release() -> None:
