@@ -32,6 +32,8 @@ OTHERS: Final[Mapping[str, Callable[[KafkaJvm], Area[Any]]]] = {
 }
 """The areas beside those of `tests.kafka.placement`."""
 
+_SINCE: Final = {"controller": WITH_CONTROLLER, "dumps": NEWEST}
+"""The first release of an area; dumps are in the words of the newest release's tool."""
 AREAS: Final = (*placement.AREAS, *OTHERS)
 
 
@@ -64,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def open_areas(kafka: KafkaJvm, names: Sequence[str] = AREAS) -> list[Area[Any]]:
     """Return the named areas that the release has."""
-    others = [name for name in OTHERS if name in names and (name != "controller" or kafka.release >= WITH_CONTROLLER)]
+    others = [name for name in OTHERS if name in names and kafka.release >= _SINCE.get(name, kafka.release)]
     return [*placement.areas(kafka, names), *(OTHERS[name](kafka) for name in others)]
 
 

@@ -72,7 +72,8 @@ def drawn(chance: random.Random, release: Release) -> tuple[dict[str, str], dict
     settings = [each for each in catalog(release) if not each.internal]
     brokers = [each for each in settings if each.name.startswith(tuple(f"group.{kind}." for kind in KINDS))]
     brokers = [each for each in brokers if each.type is ValueType.INT]
-    groups = [each for each in settings if each.scope is Scope.GROUP]
+    # Kafka 4.4 asks its registry of task assignors, which is no setting's own rule; streams groups are not modelled.
+    groups = [each for each in settings if each.scope is Scope.GROUP and each.name != "streams.assignor.name"]
     of_broker = chance.sample(brokers, chance.choice((0, 0, 1, 1, 2, 3)))
     of_group = chance.sample(groups, chance.choice((0, 1, 1, 2, 3)))
     return _values(chance, of_broker), _values(chance, of_group)
@@ -87,6 +88,8 @@ def _value(chance: random.Random, setting: Setting) -> str:
         return chance.choice(("true", "false", "yes"))
     if setting.type is ValueType.STRING:
         return chance.choice((*setting.allowed, *DURATIONS))
+    if setting.type is ValueType.LIST:
+        return chance.choice(("", "zone", "zone,rack"))
     assert isinstance(setting.default, int)
     near = (setting.default, setting.minimum or 0, setting.maximum or 60_000, 5000, 15_000, 45_000, 60_000, 0, 2, 10)
     return str(min(INT_MAX, chance.choice(near) + chance.choice((-1, 0, 0, 0, 1))))
