@@ -106,7 +106,7 @@ def with_free(plan: Reassignment) -> np.ndarray:
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.deep) for seed in range(1, 10))])
 def test_no_disk_runs_over_in_a_simulation_that_starts_and_ends_one_partition_at_a_time(seed: int) -> None:
-    plan = large_plan(seed, equal=False, partitions=150)
+    plan = large_plan(seed, equal=False, partitions=400)
     free = with_free(plan)
     found = schedule(plan, Limits(free_bytes=free, batch_count_max=100))
     assert len(found.batches) > 1
