@@ -56,6 +56,7 @@ class Broker:
     def look(self) -> Records:
         """Read everything in the directory as consumers do; return its records."""
         log = self.log
+        log.update_high_watermark(self.directory.checkpointed_high_watermark(EVENTS))
         log.update_high_watermark(log.log_end_offset)
         log.read(log.log_start_offset, READ_BYTES_MAX, isolation=Isolation.COMMITTED)
         for offset in range(0, log.log_end_offset, 2):
