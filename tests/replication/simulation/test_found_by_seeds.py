@@ -97,12 +97,16 @@ FOUND: Final[dict[str, tuple[Options, str]]] = {
 """What a run broke on the code before it was corrected, or what Kafka has itself; no seed breaks anything now."""
 
 
-_OPEN: Final = pytest.mark.xfail(
-    strict=True, reason="K5 since the cleaner is 4.4's, which keeps the end of no pass: the model or Kafka, not decided"
+_OPEN: Final = "retention 700084"
+_STALE: Final = pytest.mark.xfail(
+    strict=True,
+    reason="K5 with 4.4's cleaner, by Kafka's own weakness (RetainedReferenceLog.skips_epoch_start): leader 1 dates "
+    "epoch 2 by its first remaining record, so broker 0 is never truncated at 71, keeps an uncommitted tombstone of "
+    "epoch 1 there, and its cleaner removes offset 54 of the same key; K5 does not know of it yet",
 )
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=_OPEN) if n == "retention 700084" else n for n in FOUND])
+@pytest.mark.parametrize("name", [*(name for name in FOUND if name != _OPEN), pytest.param(_OPEN, marks=_STALE)])
 def test_a_seed_that_was_broken_is_not(name: str) -> None:
     options, found = FOUND[name]
     assert run(options).findings == (), found
