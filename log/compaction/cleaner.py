@@ -76,15 +76,16 @@ KEEPS_LAST_BATCH: Final = Release("3.9")
 """The first release whose cleaner keeps the last batch of a pass though it is empty; so does 3.9.2."""
 KEEPS_BATCH_AT_HIGH_WATERMARK: Final = Release("4.4")
 """The first release that keeps the last batch below the high watermark so, and no longer that of the pass."""
-NO_LAST_BATCH: Final = -1
+NO_KEPT_END: Final = Offset(-1)
+"""No batch ends there: none stays though it is empty."""
 NO_CLEAN_SEGMENT_HORIZON_MS: Final = TimeMs(0)
 
 
-def _kept_end(target: LogToClean, release: Release) -> int:
-    """Return the end of the batch that stays though it is empty, so that the log does not seem to end sooner."""
+def _kept_end(target: LogToClean, release: Release) -> Offset:
+    """Return the end offset of the batch that stays though it is empty, so that the log keeps its end."""
     if release >= KEEPS_BATCH_AT_HIGH_WATERMARK:
         return target.log.high_watermark
-    return target.end_offset if release >= KEEPS_LAST_BATCH else NO_LAST_BATCH
+    return target.end_offset if release >= KEEPS_LAST_BATCH else NO_KEPT_END
 
 
 @attrs.frozen(kw_only=True)
@@ -247,8 +248,6 @@ def _aborted_transactions(log: PartitionLog, start_offset: Offset, end_offset: O
 
 
 DELETE_RETENTION_MS: Final = DurationMs(DAY_MS)  # Kafka's default.
-NO_END_OFFSET: Final = Offset(-1)
-"""No batch ends there: none is the last of a pass."""
 
 
 @attrs.frozen(kw_only=True)
@@ -285,7 +284,7 @@ def estimate_compaction(
     transactions = CleanedTransactions()
     transactions.add_aborted(aborted)
     is_complete = all(map_source(offset_map, segment, transactions) for segment in segments)
-    fates = Fates(NO_END_OFFSET, now_ms)
+    fates = Fates(NO_KEPT_END, now_ms)
     fates.transactions.add_aborted(aborted)
     rule = TombstoneRule.of_pass(now_ms, delete_retention_ms)
     stats = CleanerStats()
