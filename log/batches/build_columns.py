@@ -38,7 +38,7 @@ def zigzag(value: int) -> np.uint64:
     return np.uint64((value << 1) ^ (value >> 63))
 
 
-def number_size(value: int) -> int:
+def varint_size(value: int) -> int:
     """Return the size of a zig-zag encoded number as a varint, in bytes."""
     rest = zigzag(value)
     size = 1
@@ -48,7 +48,7 @@ def number_size(value: int) -> int:
     return size
 
 
-def put(out: ByteArray, position: int, value: int) -> int:
+def put_varint(out: ByteArray, position: int, value: int) -> int:
     """Write a number as a varint at `position`; return the position after it."""
     rest = zigzag(value)
     while rest > np.uint64(0x7F):
@@ -61,17 +61,17 @@ def put(out: ByteArray, position: int, value: int) -> int:
 
 def field_size(size: int) -> int:
     """Return the encoded size of a key or value of `size` bytes, in bytes; -1 means null."""
-    return number_size(size) + max(size, 0)
+    return varint_size(size) + max(size, 0)
 
 
 def body_size(key_size: int, value_size: int, offset_delta: int, timestamp_delta: int) -> int:
     """Return the size of a record after its length field, in bytes: attributes, deltas, key, value, no headers."""
-    return 2 + number_size(timestamp_delta) + number_size(offset_delta) + field_size(key_size) + field_size(value_size)
+    return 2 + varint_size(timestamp_delta) + varint_size(offset_delta) + field_size(key_size) + field_size(value_size)
 
 
 def put_field(out: ByteArray, position: int, data: ByteArray, start: int, size: int) -> int:
     """Write a key or value after its size; return the position after it."""
-    position = put(out, position, size)
+    position = put_varint(out, position, size)
     if size > 0:
         copy_block(out, position, data, start, size)
     return position + max(size, 0)
@@ -82,7 +82,7 @@ def is_inside(data_size: int, start: int, size: int) -> bool:
     return size == -1 or (size >= 0 and 0 <= start <= data_size - size)
 
 
-@compiled_with(zigzag, number_size, field_size, body_size, is_inside, allocates=False)
+@compiled_with(zigzag, varint_size, field_size, body_size, is_inside, allocates=False)
 def measure_batches(fields: Fields, data_size: int, per_batch: int, ends: Int64Array) -> int:
     """Fill `ends` int64[B] with the end position of each batch's records in the output, written without gaps.
 
@@ -98,12 +98,12 @@ def measure_batches(fields: Fields, data_size: int, per_batch: int, ends: Int64A
             return record
         delta = record % per_batch
         body = body_size(key_size, value_size, delta, int(np.int64(timestamps[record] - timestamps[record - delta])))
-        total += number_size(body) + body
+        total += varint_size(body) + body
         ends[record // per_batch] = total
     return -1
 
 
-@compiled_with(zigzag, number_size, field_size, body_size, put, put_field, copy_block, allocates=False)
+@compiled_with(zigzag, varint_size, field_size, body_size, put_varint, put_field, copy_block, allocates=False)
 def encode_batches(data: ByteArray, fields: Fields, headers: ByteArray, plan: Int64Array, out: ByteArray) -> None:
     """Write the header and records of each batch to `out`.
 
@@ -120,10 +120,10 @@ def encode_batches(data: ByteArray, fields: Fields, headers: ByteArray, plan: In
         for record in range(first, plan[batch, 1]):
             timestamp_delta = int(np.int64(timestamps[record] - timestamps[first]))
             body = body_size(key_sizes[record], value_sizes[record], record - first, timestamp_delta)
-            position = put(out, position, body)
+            position = put_varint(out, position, body)
             out[np.uint64(position)] = 0
-            position = put(out, position + 1, timestamp_delta)
-            position = put(out, position, record - first)
+            position = put_varint(out, position + 1, timestamp_delta)
+            position = put_varint(out, position, record - first)
             position = put_field(out, position, data, key_starts[record], key_sizes[record])
             position = put_field(out, position, data, value_starts[record], value_sizes[record])
             out[np.uint64(position)] = 0

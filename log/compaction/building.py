@@ -17,8 +17,9 @@ from broker.block_copy import copy_block
 from broker.cluster import Int32Array, Int64Array
 from broker.compiled import compiled_with
 from broker.units import TimeMs
-from log.batches.batch_v2 import CHECKED_POSITION, CRC_POSITION, HEADER, LENGTH_BYTES
+from log.batches.batch_v2 import CHECKED_POSITION, CRC_POSITION, DELETE_HORIZON_BIT, HEADER, LENGTH_BYTES
 from log.batches.build import emptied, rebuild
+from log.batches.build_columns import put_varint, varint_size, zigzag
 from log.batches.record_columns import ByteArray, RecordColumns
 from log.codecs.compression import CODEC_MASK, Codec, compress
 from log.codecs.crc import crc32c
@@ -39,7 +40,6 @@ RESULT_WIDTH: Final = 3
 # Codec, timestamp type, transactional, control. Kafka's builder computes attributes from these alone, so an old delete
 # horizon bit does not survive by itself: it is set again if the batch still has a horizon.
 ATTRIBUTES_MASK: Final = 0x3F
-HORIZON_BIT: Final = 0x40
 
 
 class KeptRecords(NamedTuple):
@@ -70,32 +70,6 @@ def put_number(out: ByteArray, position: int, value: int, size: int) -> None:
     """Write the lowest `size` bytes of `value`, big-endian."""
     for index in range(size):
         out[position + index] = np.uint8((value >> (8 * (size - 1 - index))) & 0xFF)
-
-
-def zigzag(value: int) -> np.uint64:
-    """Return the zigzag encoding of a signed number: the unsigned number that a varint stores."""
-    return np.uint64((value << 1) ^ (value >> 63))
-
-
-def put_varint(out: ByteArray, position: int, value: int) -> int:
-    """Write `value` as a varint and return the position after its last byte."""
-    left = zigzag(value)
-    while left >= np.uint64(0x80):
-        out[position] = np.uint8((left & np.uint64(0x7F)) | np.uint64(0x80))
-        left >>= np.uint64(7)
-        position += 1
-    out[position] = np.uint8(left)
-    return position + 1
-
-
-def varint_size(value: int) -> int:
-    """Return the size of `value` as a varint, in bytes."""
-    left = zigzag(value)
-    size = 1
-    while left >= np.uint64(0x80):
-        left >>= np.uint64(7)
-        size += 1
-    return size
 
 
 def varint_end(data: ByteArray, position: int) -> int:
@@ -152,7 +126,7 @@ def put_batch(
     # counts from after itself.
     put_number(out, start + 8, position - start - 12, 4)
     put_number(
-        out, start + 21, (batches.attributes[row] & ATTRIBUTES_MASK) | (HORIZON_BIT if horizon_ms >= 0 else 0), 2
+        out, start + 21, (batches.attributes[row] & ATTRIBUTES_MASK) | (DELETE_HORIZON_BIT if horizon_ms >= 0 else 0), 2
     )
     put_number(out, start + 27, base_timestamp, 8)
     put_number(out, start + 35, max_timestamp, 8)
@@ -162,7 +136,7 @@ def put_batch(
 
 
 @compiled_with(
-    copy_block, put_number, zigzag, put_varint, varint_size, varint_end, put_record, put_batch, allocates=False
+    copy_block, put_number, zigzag, varint_size, put_varint, varint_end, put_record, put_batch, allocates=False
 )
 def write_batches(batches: WrittenBatches, records: KeptRecords, out: ByteArray, result: Int64Array) -> int:
     """Write batches one after the other to `out`; return the first row that Kafka would refuse, or their count.
