@@ -139,8 +139,7 @@ def _read_tagged(reader: Reader, tagged: dict[int, tuple[str, _Read] | int], val
     if reader.is_strict:
         _ensure_fits(reader, count - 1, None)
     if count > (left := reader.left):  # Since 4.4.0.
-        many = f"ried to read {count} tagged fields, but there are only {left} bytes remaining."
-        raise reader.corrupt(f"t{many}", f"T{many}")
+        raise _as_in_kafka(reader, f"Tried to read {count} tagged fields, but there are only {left} bytes remaining.")
     for _ in range(count):
         tag, size_bytes = reader.unsigned_varint(), reader.java_varint()
         if reader.is_strict and tag <= previous:
@@ -151,8 +150,7 @@ def _read_tagged(reader: Reader, tagged: dict[int, tuple[str, _Read] | int], val
             continue
         known = tagged[tag]
         if isinstance(known, int):
-            text = f"ag {tag} is not valid for version {known}"
-            raise reader.corrupt(f"t{text}", f"T{text}")
+            raise _as_in_kafka(reader, f"Tag {tag} is not valid for version {known}")
         name, read = known
         left = reader.left
         values[name] = read(reader)
@@ -246,6 +244,11 @@ def _reading_structure(message: Message, field: Field, version: int) -> _Read:
         return _structure(reader, plan)
 
     return structure
+
+
+def _as_in_kafka(reader: Reader, message: str) -> MessageError:
+    """Return a MessageError at the current position with Kafka's message, which begins with a capital letter."""
+    return reader.corrupt(message[0].lower() + message[1:], message)
 
 
 def _ensure_fits(reader: Reader, length: int, kafka_message: str | None) -> None:
