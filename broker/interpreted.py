@@ -94,7 +94,7 @@ _NUMPY: Final = _Numpy()
 
 @frozen
 class Run:
-    """The result of a run, if it finished, and how many elements it read and wrote until then."""
+    """Whether a run finished; if so, its result, and how many elements it read and wrote."""
 
     finished: bool
     accesses: int = 0

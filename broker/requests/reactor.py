@@ -63,11 +63,8 @@ class _Request:
 
     def phases_us(self, sent_us: int) -> tuple[int, ...]:
         """Return the request's time in each phase, in the order of PHASES, in microseconds."""
-        marks = (
-            *(self.arrived_us, self.read_us, self.taken_us, self.handled_us, self.completed_us, self.sending_us),
-            sent_us,
-        )
-        steps = tuple(later - earlier for earlier, later in pairwise(marks))
+        marks = (self.arrived_us, self.read_us, self.taken_us, self.handled_us, self.completed_us, self.sending_us)
+        steps = tuple(later - earlier for earlier, later in pairwise((*marks, sent_us)))
         return (*steps, sent_us - self.read_us)
 
 

@@ -207,8 +207,8 @@ class LegacyBatch(RecordBatch):
             if base < 0:
                 raise InvalidRecordError(
                     "Found invalid wrapper offset in compressed v1 message set, wrapper offset "
-                    f"'{self.last_offset}' is less "
-                    f"than the last inner message offset '{last.offset}' and it is not zero."
+                    f"'{self.last_offset}' is less than the last inner message offset '{last.offset}' "
+                    "and it is not zero."
                 )
         if is_nested:
             raise InvalidRecordError("Inner messages must not be compressed")

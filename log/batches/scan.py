@@ -5,8 +5,7 @@ about `step_bytes` of the file. A chunk stays as it is for as long as anybody ho
 used again. With `keep_going`, damage is stepped over: by the batch's size if what follows looks like a batch, else by a
 search for the next batch whose checksum is right.
 
-    >>> from log.batches.build import build_batch
-    >>> from log.batches.build import BatchSpec
+    >>> from log.batches.build import BatchSpec, build_batch
     >>> from log.record import Record
     >>> data = build_batch(BatchSpec(), [Record(offset, 1_000, b"key", None) for offset in range(3)])
     >>> sum(len(columns) for columns in scan(data))
