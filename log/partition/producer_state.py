@@ -117,11 +117,6 @@ class ProducerState:
         """
         return self.first_unstable_offset in self._placed
 
-    @property
-    def first_undecided_offset(self) -> Offset | None:
-        """Return the first offset of the oldest open transaction."""
-        return self._ongoing.peekitem(0)[0] if self._ongoing else None
-
     def last_entry(self, producer_id: ProducerId) -> ProducerEntry | None:
         """Return the entry of a producer, None if it is unknown."""
         return self._producers.get(producer_id)
