@@ -10,8 +10,8 @@
     draws           Draw exponential waiting times in whole numbers.
     values          Make frozen values that are created by the million.
     row_flags       Find and count flags or ids in each row of a matrix, column by column.
-    broker_rows     Find the places of brokers' ids in the ascending ids of a cluster.
-    kernel_source   Keep a module of an archive where numba caches what it compiles of it.
+    broker_rows     Map broker ids to their indices in the ascending ids of a cluster.
+    kernel_source   Copy a module of an archive to a lasting place, so that numba can cache its machine code.
     block_copy      Copy blocks of bytes in compiled loops by LLVM's memcpy.
     interpreted     Interpret a kernel with Python numbers in the place of numpy's, while its work is small.
     compiled        Run a loop over arrays: interpreted while its work is small, then compiled by numba.

@@ -1,4 +1,4 @@
-"""Find the places of brokers' ids in the ascending ids of a cluster."""
+"""Map broker ids to their indices in the ascending ids of a cluster."""
 
 from __future__ import annotations
 

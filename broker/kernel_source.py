@@ -1,4 +1,4 @@
-"""Keep a copy of a module that is imported from an archive, in a place where numba caches what it compiles of it.
+"""Copy a module that is imported from an archive to a lasting place, so that numba can cache its machine code.
 
 Goals, most important first: a kernel is never run on machine code of another version; once compiled on a machine, it is
 compiled there no more; where nothing can be written, everything works as without this module.

@@ -72,7 +72,10 @@ def string_hashes(names: Sequence[str]) -> UInt32Array:
 
 
 def _hashes(units: UInt32Array, lengths: NDArray[np.int64]) -> UInt32Array:
-    """Return the hashes of strings of so many UTF-16 units: one column of units at a time, the longest first."""
+    """Return Java's hash of each string, from the UTF-16 units of all and the length of each.
+
+    All strings, the longest first, take in their next unit together.
+    """
     longest_first = np.argsort(-lengths, kind="stable")
     starts = (lengths.cumsum() - lengths)[longest_first]
     counts = len(lengths) - np.searchsorted(np.sort(lengths), np.arange(lengths.max()), side="right")

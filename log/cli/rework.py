@@ -22,7 +22,7 @@ from log.cli.output import JOBS, NOW, PATHS, QUIET, check_out, folder_cost, prin
 from log.compaction import CleanerOptions
 from log.compaction.offset_map import SLOT_SIZE_BYTES
 from log.log_config import LogConfig
-from log.tools.rework import NotCompactableError, unsaid_settings
+from log.tools.rework import NotCompactableError, settings_not_given
 from log.tools.rework_plan import (
     Plan,
     Rework,
@@ -165,7 +165,7 @@ def _warnings(plans: Sequence[Plan], rework: Rework) -> Iterator[str]:
     if rework.kind == "recover":
         for log_dir in sorted({plan.log_dir for plan in plans}):
             topics = sorted({plan.topic for plan in plans if plan.log_dir == log_dir})
-            yield from unsaid_settings(log_dir, topics, rework.config)
+            yield from settings_not_given(log_dir, topics, rework.config)
 
 
 def _config(settings: Sequence[str], release: Release) -> LogConfig:

@@ -14,7 +14,8 @@ full, at the last record mapped.
 Left out: throttling, and giving up half way, which Kafka does when a partition is being deleted. A segment with an
 offset too far from its base, left by brokers before 1.1, is refused where Kafka splits it first.
 
-Source: kafka.log.Cleaner.doClean, cleanSegments and buildOffsetMap, 4.3.1 and 4.4.0.
+Source: kafka.log.Cleaner.doClean, cleanSegments and buildOffsetMap, LogCleanerManager (grabFilthiestCompactedLog,
+updateCheckpoints, doneCleaning), 4.3.1 and 4.4.0.
 """
 
 from __future__ import annotations

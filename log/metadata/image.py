@@ -1,7 +1,7 @@
-"""Hold a cluster's metadata after one offset of the metadata log as an immutable value.
+"""Hold the metadata after one offset of the metadata log as an immutable value; apply records to its parts.
 
 Source: org.apache.kafka.image.MetadataImage and its parts, org.apache.kafka.metadata.{PartitionRegistration,
-BrokerRegistration}, 4.3.1.
+BrokerRegistration, LeaderRecoveryState}, 4.3.1; KIP-858 and KIP-966 for directories and eligible leaders.
 """
 
 from __future__ import annotations

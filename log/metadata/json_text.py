@@ -60,7 +60,7 @@ _ESCAPES: Final = {code: f"\\u{code:04X}" for code in range(0x20)} | {
     }.items()
 }
 """What Jackson does not write as it is."""
-EMPTY: Final[Mapping[str, str]] = MappingProxyType({})
+_NO_TEXTS: Final[Mapping[str, str]] = MappingProxyType({})
 _PLAIN_EXPONENT_MIN: Final = -3  # Java writes 0.001 to below 10,000,000 without an exponent.
 _PLAIN_EXPONENT_MAX: Final = 6
 
@@ -77,8 +77,8 @@ def control_json(record: ControlRecord) -> str:
     return fields_json(schema.fields, version_read(schema, record.data["version"]), record.data)
 
 
-def fields_json(fields: tuple[Field, ...], version: int, values: Fields, texts: Mapping[str, str] = EMPTY) -> str:
-    """Return the fields of a structure as JSON; `texts` are the JSON of fields that Kafka's tools print otherwise."""
+def fields_json(fields: tuple[Field, ...], version: int, values: Fields, texts: Mapping[str, str] = _NO_TEXTS) -> str:
+    """Return the fields of a structure as JSON; `texts` has, by name, the JSON of fields printed otherwise."""
     shown = (
         f'"{field.name}":{texts.get(field.name) or value_json(field, version, values[field.name])}'
         for field in fields

@@ -94,7 +94,7 @@ def _parsed(section: str) -> Iterator[tuple[int, str, int, int, tuple[Field, ...
 
 
 def _fields(lines: deque[str], indent: str) -> tuple[Field, ...]:
-    """Take the fields from the front of the lines that are indented so far."""
+    """Take the fields from the front of `lines` that are indented by `indent` at least, and return them."""
     found: list[Field] = []
     while lines and lines[0].startswith(indent):
         name, kind, *options = lines.popleft().split()

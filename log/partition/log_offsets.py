@@ -1,4 +1,4 @@
-"""Hold the offsets of a log, with its segments, producers and leader epochs.
+"""Hold the offsets of a log, with its segments, producers and leader epochs; describe and check a log.
 
 Source: org.apache.kafka.storage.internals.log.{UnifiedLog,LocalLog,LogSegment}, 4.3.1; kafka.log.UnifiedLog, 3.9.1.
 """

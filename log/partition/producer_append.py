@@ -1,4 +1,4 @@
-"""Decide whether a producer may append a batch to a log, without changing the state: a new one is prepared beside it.
+"""Decide whether a producer may append a batch to a log, and prepare its next state without changing the current one.
 
 A client's epoch and sequence are checked; of a coordinator, which has no sequence numbers, the epoch; replicated
 batches are not checked again. In order of a batch: an epoch below the last seen is refused. In the same epoch a batch

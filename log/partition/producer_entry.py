@@ -1,6 +1,7 @@
-"""Hold the state of one idempotent or transactional producer in a log.
+"""Hold the state of an idempotent or transactional producer in a log, and read and write snapshots of producers.
 
-Source: Kafka storage/org.apache.kafka.storage.internals.log.{ProducerStateEntry, BatchMetadata}, 4.0 (KIP-98).
+Source: Kafka storage/org.apache.kafka.storage.internals.log.{ProducerStateEntry, BatchMetadata,
+ProducerStateManager}, ProducerSnapshot.json, 4.0 (KIP-98).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ which files a path names.
 - sources: Decide which files a path names: a file, a partition's directory, a log directory, or a metadata log.
 - verify: Check segments, indexes, snapshots and checkpoints for damage.
 - verify_segment: Check one segment: its bytes, its offsets and its indexes.
-- findings: Describe damage by file, position and cause, count the data, and collect kafka-dump-log's problems.
+- findings: Describe damage by file, position and cause, count the data, and collect what kafka-dump-log reports.
 - stats: Measure the contents of a log: codecs, keys, batches, times, transactions.
 - rework: Compact or recover a partition as its broker would; say whether it can be, and which settings it needs.
 - rework_plan: Plan a compaction or recovery, print the plan, and carry it out.

@@ -47,13 +47,13 @@ def refused(text: str | None) -> MessageError:
 def remote_log_text(record: Record) -> str:
     """Return the text after "payload: " in the dump of a record."""
     try:
-        return _text(record.value)
+        return _remote_log_payload(record.value)
     except MessageError as error:
         message = "null" if error.kafka_message is None else error.kafka_message
         return f"Error at offset {record.offset}, skipping. {message}"
 
 
-def _text(value: bytes | None) -> str:
+def _remote_log_payload(value: bytes | None) -> str:
     if value is None:
         raise refused(
             'Cannot invoke "java.nio.ByteBuffer.remaining()" because the return value of'

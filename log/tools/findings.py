@@ -1,4 +1,4 @@
-"""Describe damage by file, position and cause, count the data read and skipped, and collect kafka-dump-log's problems.
+"""Describe damage by file, position and cause, count data read and skipped, and collect what kafka-dump-log reports.
 
 Source: kafka.tools.DumpLogSegments, 4.3.1, for what it prints to standard error.
 """

@@ -1,6 +1,7 @@
 """Compact or recover a partition as its broker would, on a copy or in place.
 
-Source: the log and its cleaner; the offline use is ours.
+Source: org.apache.kafka.storage.internals.log.{Cleaner, LogCleanerManager, LogConfig, LogSegment.recover}, 4.3.1;
+KIP-226 for the default of all brokers. The offline use is ours.
 """
 
 from __future__ import annotations
@@ -243,7 +244,7 @@ OF_ALL_BROKERS: Final[Mapping[str, str]] = {
 """The settings that recovery writes by, and the names of their defaults for all brokers."""
 
 
-def unsaid_settings(log_dir: Path, topics: Sequence[str], config: LogConfig) -> Iterator[str]:
+def settings_not_given(log_dir: Path, topics: Sequence[str], config: LogConfig) -> Iterator[str]:
     """Yield a warning for each setting of a topic that the metadata log in `log_dir` has and `config` has not."""
     shown = log_dir / METADATA_DIRECTORY
     if not shown.is_dir():
@@ -256,11 +257,11 @@ def unsaid_settings(log_dir: Path, topics: Sequence[str], config: LogConfig) -> 
     used = {"index.interval.bytes": config.index_interval_bytes, "segment.index.bytes": config.index_size_bytes}
     for topic in topics:
         for name, value in used.items():
-            said = _said(configs, topic, name)
-            if said is not None and said != value:
+            stored = _stored(configs, topic, name)
+            if stored is not None and stored != value:
                 yield (
-                    f"topic {topic} has {name}={said} in {shown}, and is recovered with {value}; its indexes will"
-                    f" differ from a broker's: give --config {name}={said}"
+                    f"topic {topic} has {name}={stored} in {shown}, and is recovered with {value}; its indexes will"
+                    f" differ from a broker's: give --config {name}={stored}"
                 )
 
 
@@ -271,8 +272,8 @@ def _configs(log_dir: Path) -> Configs:
     return replay.image().configs
 
 
-def _said(configs: Configs, topic: str, name: str) -> int | None:
-    """Return the value of a topic's setting, None where it has none that a broker would take."""
+def _stored(configs: Configs, topic: str, name: str) -> int | None:
+    """Return the value of a topic's setting in the metadata log, None where it has none that a broker would take."""
     own = configs.get(Resource(RESOURCE_TOPIC, topic), {}).get(name)
     default = configs.get(Resource(RESOURCE_BROKER, CLUSTER_DEFAULT), {}).get(OF_ALL_BROKERS[name])
     text = default if own is None else own

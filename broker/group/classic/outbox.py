@@ -1,7 +1,8 @@
 """Decide which error refuses a request, and collect the responses and records of one classic group.
 
 What it decides: when a member's pending request is answered. Each request is answered once: an answer clears the
-member's ticket, and a member without a pending request gets no answer. Of several errors that apply, Kafka's first is.
+member's ticket, and a member without a pending request gets no answer. Of several errors that apply,
+the one that Kafka checks first is returned.
 
 Source: GroupCoordinatorService.joinGroup, GroupMetadataManager.acceptJoiningMember, classicGroupJoinNewMember,
 classicGroupJoinExistingMember and validateSyncGroup, 4.0.1.
