@@ -76,13 +76,14 @@ def fault(at_ms: int, kind: FaultKind, target: int = 0, for_ms: int = 0, detail:
     return Fault(TimeMs(at_ms), kind, target, DurationMs(for_ms), detail)
 
 
+def reassign(at_ms: int, *replicas: int) -> AskController:
+    """Return the request that moves partition 0 to `replicas`, in this order."""
+    return AskController(at_ms, AlterPartitionReassignments(0, tuple(map(BrokerId, replicas))))
+
+
 def reassign_and_elect(at_ms: int, *replicas: int) -> tuple[Operation, ...]:
     """Return the requests that reorder the replicas of partition 0 and, 10 ms later, elect the first one."""
-    target = tuple(BrokerId(replica) for replica in replicas)
-    return (
-        AskController(at_ms, AlterPartitionReassignments(0, target)),
-        AskController(at_ms + 10, ElectLeaders(0, Election.PREFERRED)),
-    )
+    return (reassign(at_ms, *replicas), AskController(at_ms + 10, ElectLeaders(0, Election.PREFERRED)))
 
 
 THREE_FAILOVERS: Final[tuple[Operation, ...]] = (

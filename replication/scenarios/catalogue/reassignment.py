@@ -8,13 +8,12 @@ from typing import Final
 import attrs
 
 from broker.error_codes import ErrorCode
-from broker.ids import BrokerId
 from replication.explore import QuorumModel, QuorumScope, Violation
 from replication.explore.search import described, search
-from replication.roles.messages import AlterPartitionReassignments, ElectLeaders
+from replication.roles.messages import ElectLeaders
 from replication.rules.election import Election
 from replication.rules.switches import CURRENT, rules_of, without
-from replication.scenarios.catalogue.common import reassign_and_elect
+from replication.scenarios.catalogue.common import reassign, reassign_and_elect
 from replication.scenarios.operations import AskController, Crash, HoldMessages, Operation, SendRecord
 from replication.scenarios.result import ComponentScenario, ExpectedResponses, Fact
 from replication.scenarios.scenario import (
@@ -25,11 +24,6 @@ from replication.scenarios.scenario import (
     no_response,
 )
 from replication.simulation.history import LineSink
-
-
-def _moved(at_ms: int, *replicas: int) -> AskController:
-    return AskController(at_ms, AlterPartitionReassignments(0, tuple(BrokerId(replica) for replica in replicas)))
-
 
 _S99: Final = Scenario(
     name="S99",
@@ -44,9 +38,9 @@ _S99: Final = Scenario(
     operations=(
         SendRecord(5_000, 0),
         Crash(6_000, 1, 60_000),
-        _moved(20_000, 3, 1),
+        reassign(20_000, 3, 1),
         HoldMessages(24_000, 60_000, "FetchResponse", receiver=0),
-        _moved(25_000, 0, 1),
+        reassign(25_000, 0, 1),
         Crash(26_000, 3, 70_000),
     ),
     expected_states=(
@@ -106,7 +100,7 @@ REASSIGNMENT: Final = (
             Crash(5_000, 0, 30_000),
             Crash(5_000, 1, 35_000),
             Crash(5_000, 2, 50_000),
-            _moved(20_000, 0, 1, 2),
+            reassign(20_000, 0, 1, 2),
         ),
         expected_states=(
             ExpectedState(28_000, leader=3, isr=(3, 4), replicas=(0, 1, 2, 3, 4)),

@@ -8,15 +8,13 @@ import attrs
 import pytest
 
 from broker.error_codes import ErrorCode
-from broker.ids import BrokerId
 from broker.units import MINUTE_MS, DurationMs
-from replication.roles.messages import AlterPartitionReassignments
 from replication.rules.switches import CURRENT
 from replication.scenarios import SCENARIOS, ExpectedResponses, ExpectedState, NamedScenario, Scenario
 from replication.scenarios.catalogue import scenario_number
-from replication.scenarios.catalogue.common import PATIENT
+from replication.scenarios.catalogue.common import QUIET_TRIO, reassign
 from replication.scenarios.extension import ScenarioExtension
-from replication.scenarios.operations import AskController, HoldMessages, SendRecord
+from replication.scenarios.operations import HoldMessages, SendRecord
 from replication.scenarios.result import ComponentScenario, Fact
 from replication.simulation import run
 from replication.simulation.history import discard_line
@@ -51,24 +49,15 @@ def removed_and_added_again() -> Scenario:
 
     It must forget the old fetch offset of 2, which it counts in its ISR until then (Vanlightly/kafka-tlaplus, 6.5.4).
     """
-
-    def moved(at_ms: int, *replicas: int) -> AskController:
-        return AskController(at_ms, AlterPartitionReassignments(0, tuple(map(BrokerId, replicas))))
-
-    return Scenario(
+    return attrs.evolve(
+        QUIET_TRIO,
         name="removed and added again",
-        title="",
-        how="",
-        source="",
-        role_settings=PATIENT,
-        producers=0,
-        consumers=0,
         operations=(
             SendRecord(5_000, 0),
             HoldMessages(5_990, 6_500, "MetadataFetchResponse", receiver=0),
-            moved(6_000, 0, 1),
+            reassign(6_000, 0, 1),
             HoldMessages(6_150, 20_000, "FetchResponse", receiver=2),
-            moved(6_200, 0, 1, 2),
+            reassign(6_200, 0, 1, 2),
         ),
         expected_states=(
             ExpectedState(6_100, replicas=(0, 1), isr=(0, 1), leader_epoch=1),
