@@ -124,10 +124,6 @@ ELECTIONS: Final = (
 )
 
 
-_ONLY_FIRST: Final = (
-    fault(5_000, FaultKind.KILL, 1, 40_000),
-    fault(5_000, FaultKind.KILL, 2, 40_000),
-)
 _LAST_STANDING: Final = (
     fault(5_000, FaultKind.ISOLATE, 0, 30_000),
     fault(5_000, FaultKind.ISOLATE, 1, 30_000),

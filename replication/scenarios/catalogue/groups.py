@@ -16,7 +16,6 @@ from broker.units import DurationMs, TimeMs
 from replication.groups.client.assigning import DEFAULT_ASSIGNORS, GroupProtocol
 from replication.groups.client.link import ClientOptions, ClientSpec
 from replication.groups.plan import Event, EventKind, MemberPlan
-from replication.roles.settings import RoleSettings
 from replication.scenarios.group_scenario import (
     GROUP_ID,
     ExpectedGroup,
@@ -25,10 +24,6 @@ from replication.scenarios.group_scenario import (
 from replication.scenarios.result import ExpectedResponses
 from replication.simulation.faults import Fault
 from replication.simulation.options import FaultKind
-
-_SETTINGS: Final = RoleSettings(produce_ms_max=DurationMs(5_000))
-_GIVING_BACK: Final = attrs.evolve(_SETTINGS, balance_ms=DurationMs(90_000))
-"""Leadership returns to the preferred replica within 90 s."""
 
 
 def _member(

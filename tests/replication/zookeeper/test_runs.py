@@ -13,11 +13,9 @@ from replication.rules.switches import rules_of, sound
 from replication.scenarios import ExpectedState, Scenario
 from replication.scenarios.operations import HoldMessages
 from replication.simulation import Fault, FaultKind, Options, harsh, quiet, run, swarm
-from replication.simulation.node import Node
 
 LOSING = (FaultKind.POWER_LOSS, FaultKind.WIPE, FaultKind.RACK_OUTAGE)
 """Without ELR the last replica in sync may lose records, whatever the rules."""
-LOSE_TAILS = Node.lose_tails
 TARGETED = (FaultKind.CRASH_AT_COMMIT, FaultKind.CRASH_AT_ISR)
 """They take power away, too."""
 
