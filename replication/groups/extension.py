@@ -271,8 +271,5 @@ def _unsettled(plan: GroupsPlan, service: GroupService, members: list[Member]) -
 
 def _end_of(cluster: Cluster, number: int) -> int:
     """Return the high watermark of a partition's leader; 0 while it has none."""
-    state = cluster.controller.image.partitions.get(number)
-    if state is None or not state.has_leader:
-        return 0
-    log = cluster.nodes[state.leader].logs.get(number)
+    log = cluster.leader_log(number)
     return 0 if log is None else log.log.high_watermark

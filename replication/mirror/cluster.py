@@ -131,11 +131,7 @@ class MirroredCluster:
         return () if log is None else tuple(_records(log, Offset(max(start_offset, log.log_start_offset))))
 
     def _leader_log(self, partition: TopicPartition) -> PartitionLog | None:
-        number = self._numbers[partition]
-        state = self.cluster.controller.image.partitions.get(number)
-        if state is None or not state.has_leader:
-            return None
-        log = self.cluster.nodes[state.leader].logs.get(number)
+        log = self.cluster.leader_log(self._numbers[partition])
         return None if log is None else log.log
 
     # Writing.

@@ -12,7 +12,7 @@ from functools import partial
 import attrs
 
 from broker.error_codes import ErrorCode
-from broker.ids import NO_LEADER, Offset
+from broker.ids import Offset
 from broker.units import MIB
 from log.batches.in_buffer import batches_in
 from replication.checkers import Finding
@@ -74,11 +74,8 @@ class ScenarioExtension:
 
     def findings(self, cluster: Cluster) -> Sequence[Finding]:
         """Note which acknowledged values the leader lacks; return no finding."""
-        state = cluster.controller.image.partitions.get(0)
-        leader = NO_LEADER if state is None else state.leader
-        held: set[int] = set()
-        if leader != NO_LEADER and 0 in cluster.nodes[leader].logs:
-            held.update(values_in(cluster.nodes[leader].logs[0]))
+        log = cluster.leader_log(0)
+        held = set() if log is None else set(values_in(log))
         acked = [write for write in cluster.history.writes if write.fate is Fate.ACKED and write.partition == 0]
         self.lost_values = tuple(write.value for write in acked if write.value not in held)
         return ()

@@ -36,6 +36,7 @@ from replication.roles.messages import (
     Produce,
 )
 from replication.roles.outbox import Outbox
+from replication.roles.replica_log import ReplicaLog
 from replication.simulation.clients import Consumer, Producer
 from replication.simulation.former_controller import FormerController
 from replication.simulation.history import History, Trace
@@ -210,6 +211,11 @@ class Cluster:
         """Be without a controller until `fail_over`."""
         self.is_without_controller = True
         self.controller_address = Address(CONTROLLER, Incarnation(self.controller_address.incarnation + 1))
+
+    def leader_log(self, partition: int) -> ReplicaLog | None:
+        """Return the log of a partition's leader by the controller's metadata; None without a leader or its log."""
+        state = self.controller.image.partitions.get(partition)
+        return None if state is None or not state.has_leader else self.nodes[state.leader].logs.get(partition)
 
     def stop_writing(self) -> None:
         """Let producers finish their writes in flight, write to each partition once more with acks=all, and stop."""

@@ -14,7 +14,7 @@ from typing import Final
 import attrs
 
 from broker.entropy import SplitMix64, derive
-from broker.ids import NO_LEADER, BrokerId, Offset
+from broker.ids import BrokerId, Offset
 from broker.units import SECOND_MS, DurationMs, SizeBytes
 from replication.retention.delete_records_client import DeleteRecordsClient
 from replication.retention.log_manager import LogManager
@@ -130,9 +130,7 @@ class RetentionFaults:
 
     def _delete(self, fault: Fault, deleter: NodeId) -> None:
         cluster = self._cluster
-        state = cluster.controller.image.partitions.get(fault.target)
-        leader = NO_LEADER if state is None else state.leader
-        log = None if leader == NO_LEADER else cluster.nodes[leader].logs.get(fault.target)
+        log = cluster.leader_log(fault.target)
         if log is None:
             return
         luck = abs(fault.detail)
