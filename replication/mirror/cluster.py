@@ -34,10 +34,10 @@ from replication.roles.messages import (
 )
 from replication.roles.outbox import Outbox
 from replication.rules.produce import ACKS_ALL
+from replication.simulation.clients import RETRY_MS
 from replication.simulation.cluster import Cluster, replicas_of
 from replication.simulation.options import Options
 
-RETRY_MS: Final = DurationMs(200)
 _CREATE_MS: Final = 1_000
 _STREAM: Final = 104
 _READ_BYTES: Final = SizeBytes(1 << 26)

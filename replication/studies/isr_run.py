@@ -20,7 +20,7 @@ import attrs
 from broker.draws import exponential
 from broker.entropy import SplitMix64, derive
 from broker.ids import BrokerId
-from broker.units import MINUTE_MS, DurationMs, TimeMs
+from broker.units import MINUTE_MS, SECOND_MS, DurationMs, TimeMs
 from replication.checkers import Rare
 from replication.checkers.elections import Ground
 from replication.roles.settings import RoleSettings
@@ -35,7 +35,6 @@ from replication.simulation.options import FaultKind
 from replication.studies.measures import SAMPLE_MS, Availability, Measures
 from replication.studies.parameters import ACKS, Parameters
 
-SECOND_MS: Final = 1_000
 _BROKER_STREAM: Final = 31
 _RACK_STREAM: Final = 32
 _KINDS: Final = {"crash": FaultKind.KILL, "power": FaultKind.POWER_LOSS, "disk": FaultKind.WIPE}

@@ -13,6 +13,7 @@ from typing import Final
 import attrs
 
 from broker.entropy import SplitMix64, derive
+from replication.explore.quorum_model import has_majority
 from replication.simulation.clients import DELIVERY_MS_MAX, RETRY_MS
 from replication.simulation.faults import Fault
 from replication.simulation.options import FaultKind
@@ -103,7 +104,7 @@ class QuorumRun:
         for quorum in self.quorums:
             leads = any(replica.leads and is_up[replica.voter] for replica in quorum.replicas)
             counted = sum(replica.is_counted and is_up[replica.voter] for replica in quorum.replicas)
-            self.time.note(has_leader=leads, takes_writes=leads and 2 * counted > len(is_up))
+            self.time.note(has_leader=leads, takes_writes=leads and has_majority(counted, len(is_up)))
 
     def _measures(self, failure_count: int) -> Measures:
         kept = [_kept(quorum) for quorum in self.quorums]
