@@ -164,8 +164,8 @@ def added(known: tuple[OffsetSync, ...], sync: OffsetSync) -> tuple[OffsetSync, 
             )
             if is_used:
                 replacement = old
-            has_twin = place_in_known + 1 < SYNC_COUNT and known[place_in_known + 1] is old
-            is_skipped = has_twin or not is_apart
+            is_repeated = place_in_known + 1 < SYNC_COUNT and known[place_in_known + 1] is old
+            is_skipped = is_repeated or not is_apart
             place_in_known += is_used or is_skipped
             is_skipping = is_skipped and place_in_known < current
         assert _is_near(places[previous], replacement, previous, current), (places, replacement)

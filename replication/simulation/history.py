@@ -61,12 +61,12 @@ class Trace:
     @property
     def digest(self) -> str:
         """Return the digest of the history, 32 hexadecimal digits."""
-        told = self._hash.copy()
-        told.update(_as_bytes(self.events))
+        whole = self._hash.copy()
+        whole.update(_as_bytes(self.events))
         for line in self.lines:
-            told.update(line.encode())
-            told.update(b"\n")
-        return told.hexdigest()
+            whole.update(line.encode())
+            whole.update(b"\n")
+        return whole.hexdigest()
 
 
 def _as_bytes(numbers: list[int]) -> bytes:

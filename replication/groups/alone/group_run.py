@@ -49,7 +49,8 @@ START_MS: Final = 5_000
 _BROKER: Final = BrokerId(0)
 _LAYOUT: Final = Layout((("unread", 1),), 1)
 _ASSIGNOR_STREAM: Final = 2
-_TWIN: Final = "+"
+_SECOND: Final = "+"
+"""The mark behind a member's name that names the second process with its group.instance.id."""
 _AT_ONCE: Final = DurationMs(0)
 
 
@@ -84,11 +85,15 @@ class GroupSimulation(GroupsExtension):
             assignment_interval_ms=scenario.assignment_interval_ms,
             release=release,
         )
-        twins = {event.target for event in scenario.events if event.kind is EventKind.TWIN}
-        plans = [self._plan(member, protocol, mark) for member in scenario.members for mark in ("", _TWIN)]
+        doubled = {event.target for event in scenario.events if event.kind is EventKind.TWIN}
+        plans = (
+            self._plan(member, protocol, mark)
+            for member in scenario.members
+            for mark in (("", _SECOND) if member.name in doubled else ("",))
+        )
         plan = GroupsPlan(
             layout=_LAYOUT,
-            members=tuple(each for each in plans if each.spec.name.removesuffix(_TWIN) in twins or each in plans[::2]),
+            members=tuple(plans),
             load_ms_max=DurationMs(1),
             coordinator=self._service_settings,
         )
@@ -202,7 +207,7 @@ class GroupSimulation(GroupsExtension):
             case EventKind.START:
                 self.cluster.at(now_ms, partial(self._start_if_gone, event.target))
             case EventKind.TWIN:
-                self.cluster.at(now_ms, partial(self._start_if_gone, event.target + _TWIN))
+                self.cluster.at(now_ms, partial(self._start_if_gone, event.target + _SECOND))
             case EventKind.BOUNCE:
                 if self._by_name[event.target].is_alive:
                     self._strike(event.target, EventKind.CLOSE)

@@ -88,7 +88,7 @@ def test_a_plan_leaves_somebody_alive_and_brings_everybody_back() -> None:
 
 
 @pytest.mark.parametrize(("protocol", "fenced"), [(EAGER, {"b", "b+"}), (COOPERATIVE, {"b", "b+"}), (CONSUMER, {"b+"})])
-def test_a_twin_that_ended_by_itself_is_started_again(protocol: GroupProtocol, fenced: set[str]) -> None:
+def test_a_second_process_that_ended_by_itself_is_started_again(protocol: GroupProtocol, fenced: set[str]) -> None:
     """Classic processes of one group.instance.id fence each other for good; of KIP-848's the first one stays."""
     scenario = attrs.evolve(SCENARIOS["S65-twin"], restart_ms=DurationMs(5_000))
     deaths = run_group(scenario, protocol, 1).deaths
