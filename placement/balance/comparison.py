@@ -19,7 +19,7 @@ from broker.errors import UsageError
 from broker.min_isr import MIN_ISR, min_isr_of
 from broker.wording import counted
 from placement.balance.changes import ClusterChange, changes, matched_rows, recreated
-from placement.balance.loads import LEADER_NOT_SAID, partition_bytes
+from placement.balance.loads import LEADER_NOT_SAID, partition_bytes, summed_by
 
 TOPIC_CREATED: Final = "topic created"
 TOPIC_DELETED: Final = "topic deleted"
@@ -239,8 +239,7 @@ def _bytes(view: ClusterView) -> dict[str, int]:
     sizes = partition_bytes(view.partitions)
     if sizes is None:
         return {}
-    total = np.zeros(len(view.topics), dtype=np.int64)
-    np.add.at(total, view.partitions.topic_index, sizes)
+    total = summed_by(view.partitions.topic_index, sizes, len(view.topics))
     return {topic.name: int(total[index]) for index, topic in enumerate(view.topics)}
 
 

@@ -12,6 +12,7 @@ from typing import Final
 
 import attrs
 import numpy as np
+from numpy.typing import NDArray
 
 from broker.broker_rows import broker_rows
 from broker.cluster import SIZE_UNKNOWN, ClusterView, Int32Array, Int64Array, PartitionTable
@@ -151,7 +152,7 @@ def _replica_bytes(partitions: PartitionTable, rows: Int32Array, group_count: in
     if sizes is None:
         return None
     held = rows >= 0
-    return _regroup(sizes[held], rows[held], group_count)
+    return summed_by(rows[held], sizes[held], group_count)
 
 
 def _count(rows: Int64Array | Int32Array, group_count: int) -> Int64Array:
@@ -159,8 +160,11 @@ def _count(rows: Int64Array | Int32Array, group_count: int) -> Int64Array:
 
 
 def _regroup(shares: Int64Array | None, rows: Int64Array | Int32Array, group_count: int) -> Int64Array | None:
-    if shares is None:
-        return None
+    return None if shares is None else summed_by(rows, shares, group_count)
+
+
+def summed_by(groups: NDArray[np.integer], values: NDArray[np.integer], group_count: int) -> Int64Array:
+    """Return the sum of `values` of each group, int64[group_count]; exact, as no float is involved."""
     sums = np.zeros(group_count, dtype=np.int64)
-    np.add.at(sums, rows, shares)
+    np.add.at(sums, groups, values)
     return sums

@@ -43,6 +43,7 @@ from numpy.typing import NDArray
 
 from broker.cluster import BoolArray, ClusterView, Int64Array
 from broker.errors import UsageError
+from placement.balance.loads import summed_by
 from placement.balance.reachable import BOUND, FREE
 from placement.balance.shares import GIVEN, NOT_KNOWN, QUANTITIES, Best, Held, Shares
 
@@ -292,6 +293,4 @@ def _moves(
 
 
 def _summed(places: Int64Array, values: Int64Array) -> Int64Array:
-    sums = np.zeros(values.size, dtype=np.int64)
-    np.add.at(sums, places, values)
-    return sums
+    return summed_by(places, values, values.size)

@@ -55,7 +55,7 @@ from numpy.typing import NDArray
 from broker.broker_rows import broker_rows
 from broker.cluster import ClusterView, Int32Array, Int64Array
 from broker.row_flags import any_in_row, count_in_row
-from placement.balance.loads import leaders, partition_bytes
+from placement.balance.loads import leaders, partition_bytes, summed_by
 from placement.balance.reachable_kernel import FLOW_MAX, fill_levels
 
 FACTOR_BITS: Final = 8
@@ -172,9 +172,9 @@ class Classes:
         """
         distinct, place = np.unique(np.asarray(factors, dtype=np.int64), return_inverse=True)
         many = np.asarray(counts, dtype=np.int64)
-        replicas = _summed(place, many, distinct.size)
+        replicas = summed_by(place, many, distinct.size)
         barred = np.zeros((distinct.size, groups.sizes.size), dtype=np.bool_)
-        sizes = None if size_bytes is None else _summed(place, many * size_bytes, distinct.size)
+        sizes = None if size_bytes is None else summed_by(place, many * size_bytes, distinct.size)
         return cls(distinct, barred, barred[:, :0], place.astype(np.int32), replicas, replicas, sizes)
 
     @classmethod
@@ -204,7 +204,7 @@ class Classes:
         for number, position in enumerate(groups.cordoned.tolist()):
             stands[place[any_in_row(rows == position)], number] = True
         units = np.ones(place.size, dtype=np.int64), led, size_bytes
-        summed = (None if one is None else _summed(place, one.astype(np.int64), distinct.size) for one in units)
+        summed = (None if one is None else summed_by(place, one.astype(np.int64), distinct.size) for one in units)
         factors = distinct & ((1 << FACTOR_BITS) - 1)
         return cls(factors, barred, stands, place.astype(np.int32), *summed)  # type: ignore[arg-type]  # A generator of three.
 
@@ -345,9 +345,3 @@ def _distinct(keys: Int64Array) -> tuple[Int64Array, Int64Array]:
         return distinct, place.ravel()
     distinct = np.flatnonzero(np.bincount(keys)).astype(np.int64)
     return distinct, np.searchsorted(distinct, keys)
-
-
-def _summed(places: NDArray[np.integer], values: Int64Array, count: int) -> Int64Array:
-    sums = np.zeros(count, dtype=np.int64)
-    np.add.at(sums, places, values)
-    return sums

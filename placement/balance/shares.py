@@ -17,7 +17,7 @@ import numpy as np
 
 from broker.cluster import BoolArray, ClusterView, Int64Array
 from broker.row_flags import count_in_row
-from placement.balance.loads import GroupLoads, loads
+from placement.balance.loads import GroupLoads, loads, summed_by
 from placement.balance.reachable import BOUND, FREE, Classes, Groups, Optimum
 
 QUANTITIES: Final = ("replicas", "leaders", "bytes")
@@ -230,13 +230,14 @@ def _over_racks(held: Held, even: BoolArray, optima: dict[int, Optimum]) -> Shar
     kept = np.bincount(of_broker[unfenced], minlength=count) > 0
     of_rack = np.repeat(np.arange(even.size), held.rack_counts)
     counts = np.bincount(of_rack[kept], minlength=even.size).astype(np.int64)
-    quantities = []
+    quantities: list[Int64Array | None] = []
     for column in held.brokers:
-        sums = np.zeros(count, dtype=np.int64)
-        if column is not None:
-            np.add.at(sums, of_broker[unfenced], column[unfenced])
-            sums[np.isin(of_rack, np.unique(held.cluster_of[column == NOT_KNOWN]))] = NOT_KNOWN
-        quantities.append(None if column is None else sums[kept])
+        if column is None:
+            quantities.append(None)
+            continue
+        sums = summed_by(of_broker[unfenced], column[unfenced], count)
+        sums[np.isin(of_rack, np.unique(held.cluster_of[column == NOT_KNOWN]))] = NOT_KNOWN
+        quantities.append(sums[kept])
     names = [name for name, is_kept in zip(held.rack_names, kept.tolist(), strict=True) if is_kept]
     narrow = np.where(held.widest <= held.rack_counts, FREE, 0)
     kinds = np.where(even, narrow, BOUND), np.where(even, FREE, BOUND), np.full(even.size, BOUND)

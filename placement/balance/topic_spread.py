@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from broker.broker_rows import broker_rows
 from broker.cluster import ClusterView, Int32Array, Int64Array
 from broker.row_flags import count_in_row
-from placement.balance.loads import leaders, partition_bytes
+from placement.balance.loads import leaders, partition_bytes, summed_by
 from placement.balance.reachable import BOUND, FREE, Classes, Groups, Rules
 from placement.balance.topic_kernel import Levels, fill_spread
 
@@ -113,8 +113,7 @@ class Best:
         topic = np.repeat(np.arange(topics.ends.size), np.diff(topics.ends, prepend=0))
         code = topic * topics.classes.factors.size + topics.class_of
         codes, place = np.unique(code, return_inverse=True)
-        counts = np.zeros(codes.size, dtype=np.int64)
-        np.add.at(counts, place.ravel(), weights)
+        counts = summed_by(place.ravel(), weights, codes.size)
         codes, counts = codes[counts > 0], counts[counts > 0]
         topic, class_of = np.divmod(codes, max(topics.classes.factors.size, 1))
         starts = np.searchsorted(topic, np.arange(topics.ends.size + 1))
@@ -163,7 +162,7 @@ def topic_spread(view: ClusterView, *, assume_preferred: bool = False) -> TopicS
         replication_factor=widest,
         min_insync_replicas=tuple(topic.min_insync_replicas for topic in view.topics),
         replica_count=found[0],
-        size_bytes=None if sizes is None else _sum_by(table.topic_index, sizes, count),
+        size_bytes=None if sizes is None else summed_by(table.topic_index, sizes, count),
         broker_count=found[1],
         replica_max=found[2],
         replica_best_max=found[3],
@@ -232,9 +231,3 @@ def spread_topics(
 
 def _sorted(column: Int32Array, order: Int64Array | None) -> Int32Array:
     return column if order is None else column[order]
-
-
-def _sum_by(groups: Int32Array, values: Int64Array, group_count: int) -> Int64Array:
-    sums = np.zeros(group_count, dtype=np.int64)
-    np.add.at(sums, groups, values)
-    return sums

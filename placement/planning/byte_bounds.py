@@ -23,6 +23,7 @@ import attrs
 import numpy as np
 
 from broker.cluster import Int64Array
+from placement.balance.loads import summed_by
 from placement.planning.certificate import Proof, faults_of_blocks, least_within
 from placement.planning.question import Question
 
@@ -100,7 +101,7 @@ def bounds_of(
     """
     live = question.live
     low, high = np.zeros(live.size, dtype=np.int64), np.zeros(live.size, dtype=np.int64)
-    of_block = _summed(block[live], shares[live], totals.size)
+    of_block = summed_by(block[live], shares[live], totals.size)
     for place in np.flatnonzero(live).tolist():
         number = int(block[place])
         mean, parts = int(totals[number]) * int(shares[place]), int(of_block[number]) * MILLIONTHS
@@ -125,7 +126,7 @@ def faults_of_byte_bounds(
 ) -> list[str]:
     """Return what is wrong with bounds in bytes; `before` int64[B] are the bytes before the plan."""
     live = question.live
-    of_block = _summed(proof.block[live], shares[live], proof.totals.size)
+    of_block = summed_by(proof.block[live], shares[live], proof.totals.size)
     faults = faults_of_blocks(question, proof, of_block, in_order=are_ordered(proof.totals, of_block))
     if faults:
         return faults
@@ -141,9 +142,3 @@ def faults_of_byte_bounds(
         if not np.array_equal(getattr(proof, name)[live], wanted[live]):
             faults.append(f"{name} is not what was asked for")
     return faults
-
-
-def _summed(places: Int64Array, values: Int64Array, count: int) -> Int64Array:
-    sums = np.zeros(count, dtype=np.int64)
-    np.add.at(sums, places, values)
-    return sums

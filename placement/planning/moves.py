@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from broker.broker_rows import broker_rows
 from broker.cluster import PAD, SIZE_UNKNOWN, Int32Array, Int64Array
 from broker.row_flags import count_in_row
+from placement.balance.loads import summed_by
 from placement.planning.reassignment import Reassignment
 
 FloatArray = NDArray[np.float64]
@@ -69,7 +70,7 @@ class Moves:
 
     def bytes_out(self) -> Int64Array:
         """Return the bytes that leave each broker as the leader of what is copied, int64[B]."""
-        return sums(self.source, self.sizes * self.counts, self.broker_count)
+        return summed_by(self.source, self.sizes * self.counts, self.broker_count)
 
     def replicas_in(self) -> Int64Array:
         """Return how many replicas each broker gains, int64[B]."""
@@ -81,7 +82,7 @@ class Moves:
 
     def _at_targets(self, values: Int64Array) -> Int64Array:
         held = self.targets >= 0
-        return sums(self.targets[held], values[held], self.broker_count)
+        return summed_by(self.targets[held], values[held], self.broker_count)
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -126,7 +127,7 @@ def freed_bytes(plan: Reassignment) -> Int64Array:
     if table.replica_size_bytes is not None:
         sizes = table.replica_size_bytes[plan.rows]
     known = (rows >= 0) & (sizes != SIZE_UNKNOWN)
-    return sums(rows[known], sizes[known], view.broker_ids.size)
+    return summed_by(rows[known], sizes[known], view.broker_ids.size)
 
 
 def quotient(load: Int64Array, rate: FloatArray) -> FloatArray:
@@ -136,10 +137,3 @@ def quotient(load: Int64Array, rate: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore"):
         np.divide(load, rate, out=answer, where=busy)
     return answer
-
-
-def sums(rows: Int32Array | Int64Array, values: Int64Array, count: int) -> Int64Array:
-    """Return the sums of `values` by row, int64[count]; exact, as no float is involved."""
-    total = np.zeros(count, dtype=np.int64)
-    np.add.at(total, rows, values)
-    return total

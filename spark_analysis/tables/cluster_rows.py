@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from broker.cluster import Int64Array
+from placement.balance.loads import summed_by
 from placement.balance.measures import TOLERANCE, Float64Array, Spread, spreads
 from placement.balance.shares import NOT_KNOWN, Held, Shares, best_of_racks
 from spark_analysis.tables import schemas
@@ -106,8 +107,7 @@ def rack_rows(held: Held, over_brokers: Shares) -> Rows:
 def _summed(column: Int64Array | None, place: Int64Array, count: int, kept: Any) -> Part:
     if column is None:
         return None
-    sums = np.zeros(count, dtype=np.int64)
-    np.add.at(sums, place, column)
+    sums = summed_by(place, column, count)
     is_unknown = np.zeros(count, dtype=np.bool_)
     is_unknown[place[column == NOT_KNOWN]] = True
     sums[is_unknown] = NOT_KNOWN
