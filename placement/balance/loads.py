@@ -102,12 +102,11 @@ def _broker_loads(view: ClusterView, leader: Int32Array | None) -> GroupLoads:
 def _rack_loads(view: ClusterView, brokers: GroupLoads) -> GroupLoads | None:
     if not view.racks:
         return None
-    # By code point, as Spark compares strings, so that both name the same rack among equals.
-    names: tuple[str | None, ...] = tuple(sorted(view.racks))
-    if any(broker.rack is None for broker in view.brokers):
+    racks, rows = racks_by_name(view)
+    names: tuple[str | None, ...] = racks
+    if (rows < 0).any():
         names += (None,)
-    place = {name: row for row, name in enumerate(names)}
-    rows = np.array([place[broker.rack] for broker in view.brokers], dtype=np.int64)
+        rows = np.where(rows < 0, len(racks), rows)
     return GroupLoads(
         scope="rack",
         names=names,
@@ -115,6 +114,16 @@ def _rack_loads(view: ClusterView, brokers: GroupLoads) -> GroupLoads | None:
         leader_count=_regroup(brokers.leader_count, rows, len(names)),
         size_bytes=_regroup(brokers.size_bytes, rows, len(names)),
     )
+
+
+def racks_by_name(view: ClusterView) -> tuple[tuple[str, ...], Int64Array]:
+    """Return the racks by code point, as Spark compares strings, and each broker's place there, -1 without a rack.
+
+    Among equals Spark and this process so name the same rack; `ClusterView.rack_places` is by Java's order.
+    """
+    names = tuple(sorted(view.racks))
+    place = {name: row for row, name in enumerate(names)}
+    return names, np.array([-1 if one.rack is None else place[one.rack] for one in view.brokers], dtype=np.int64)
 
 
 def _topic_loads(view: ClusterView, leader: Int32Array | None) -> GroupLoads:

@@ -55,7 +55,7 @@ from numpy.typing import NDArray
 from broker.broker_rows import broker_rows
 from broker.cluster import ClusterView, Int32Array, Int64Array
 from broker.row_flags import any_in_row, count_in_row
-from placement.balance.loads import leaders, partition_bytes, summed_by
+from placement.balance.loads import leaders, partition_bytes, racks_by_name, summed_by
 from placement.balance.reachable_kernel import FLOW_MAX, fill_levels
 
 FACTOR_BITS: Final = 8
@@ -105,10 +105,7 @@ class Groups:
     @classmethod
     def of_view(cls, view: ClusterView) -> Groups:
         """Return the groups of the brokers of `view`; racks are in the order of their names."""
-        number = {name: place for place, name in enumerate(sorted(view.racks))}  # By code point, as in `loads`.
-        racks = np.array([-1 if one.rack is None else number[one.rack] for one in view.brokers], dtype=np.int64)
-        fenced, cordoned = [one.fenced for one in view.brokers], [one.cordoned for one in view.brokers]
-        return cls.make(racks, np.array(fenced, dtype=np.bool_), np.array(cordoned, dtype=np.bool_))
+        return cls.make(racks_by_name(view)[1], view.flag("fenced"), view.flag("cordoned"))
 
     @property
     def rack_count(self) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 
 from broker.cluster import BoolArray, ClusterView, Int64Array
 from broker.row_flags import count_in_row
-from placement.balance.loads import GroupLoads, loads, summed_by
+from placement.balance.loads import GroupLoads, loads, racks_by_name, summed_by
 from placement.balance.reachable import BOUND, FREE, Classes, Groups, Optimum
 
 QUANTITIES: Final = ("replicas", "leaders", "bytes")
@@ -113,7 +113,7 @@ class Held:
     def of_view(cls, view: ClusterView, *, assume_preferred: bool = False) -> Held:
         """Return what one cluster holds; `assume_preferred` as in `loads`."""
         found = loads(view, assume_preferred=assume_preferred)
-        number = {name: place for place, name in enumerate(sorted(view.racks))}
+        rack_names, rack = racks_by_name(view)
         listed = view.partitions_complete
         by_name = sorted(range(len(view.topics)), key=lambda row: view.topics[row].name) if listed else []
         rows = np.array(by_name, dtype=np.int64)
@@ -121,12 +121,12 @@ class Held:
         return cls(
             broker_counts=np.array([len(view.brokers)]),
             broker_names=view.broker_ids,
-            rack=np.array([-1 if one.rack is None else number[one.rack] for one in view.brokers], dtype=np.int64),
-            fenced=np.array([one.fenced for one in view.brokers], dtype=np.bool_),
-            cordoned=np.array([one.cordoned for one in view.brokers], dtype=np.bool_),
+            rack=rack,
+            fenced=view.flag("fenced"),
+            cordoned=view.flag("cordoned"),
             brokers=_columns(found.brokers),
-            rack_counts=np.array([len(number)]),
-            rack_names=sorted(number),
+            rack_counts=np.array([len(rack_names)]),
+            rack_names=rack_names,
             topic_counts=np.array([rows.size]),
             topic_names=[view.topics[row].name for row in by_name],
             topics=_columns(found.topics, rows),

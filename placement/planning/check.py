@@ -22,7 +22,7 @@ from broker.row_flags import any_in_row, count_in_row, distinct_in_row, members
 from broker.wording import counted
 from placement.planning.byte_bounds import faults_of_byte_bounds
 from placement.planning.certificate import Proof, faults_of_bounds, lower_bound, uneven_topics
-from placement.planning.given import Given, bytes_of, leader_question, leading, replica_question
+from placement.planning.given import Given, added, bytes_of, leader_question, leading, replica_question
 from placement.planning.goal import Goal, copy_sizes, shares
 from placement.planning.question import Question
 from placement.planning.reassignment import partition_name, widened
@@ -177,9 +177,8 @@ def _faults_of_rows(view: ClusterView, goal: Goal, given: Given, target: Int32Ar
         for second in range(first + 1, target.shape[1]):
             twice |= held[:, first] & (target[:, first] == target[:, second])
     width = max(target.shape[1], given.rows.shape[1])
+    stays, is_added = given.stays, np.append(added(view, goal), False)
     same = (widened(target, width) == widened(given.rows, width)).all(axis=1)
-    stays = (given.rows >= 0) & np.append(given.fenced, False)[given.rows]
-    added = np.array([b.id in {number for number, _ in goal.add} for b in view.brokers] + [False], dtype=np.bool_)
     turned = _first_of(target) != _first_of(given.rows)
     rules = [
         ("a broker holds two replicas", twice),
@@ -197,7 +196,7 @@ def _faults_of_rows(view: ClusterView, goal: Goal, given: Given, target: Int32Ar
         crowded = given.changes & _crowded(view, given, target)
         rules.append(("replicas stand on fewer racks than they can", crowded))
     if goal.new_only_receives:
-        rules.append(("a broker that is not new receives a replica", any_in_row(new & ~added[target])))
+        rules.append(("a broker that is not new receives a replica", any_in_row(new & ~is_added[target])))
     found = []
     for what, broken in rules:
         if broken.any():
@@ -254,7 +253,7 @@ def _faults_of_loads(
 def _faults_of_bytes(view: ClusterView, goal: Goal, question: Question, proof: Proof, target: Int32Array) -> list[str]:
     """Return what is wrong with the bounds in bytes, and the brokers whose bytes lie outside them."""
     sizes, count = copy_sizes(view), question.live.size
-    before = bytes_of(Given.read(view, goal).rows, sizes, count)
+    before = bytes_of(view.replica_rows, sizes, count)
     found = faults_of_byte_bounds(
         question, proof, shares=shares(view, goal), tolerance=goal.tolerance_millionths, before=before
     )

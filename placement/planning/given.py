@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
 from broker.broker_rows import broker_rows
-from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
+from broker.cluster import PAD, BoolArray, ClusterView, Int32Array, Int64Array
 from broker.row_flags import any_in_row, count_in_row
 from placement.planning.goal import Goal, copy_sizes, excluded_rows
 from placement.planning.question import Question, first_without_place
@@ -29,11 +28,11 @@ class Given:
     """
 
     rows: Int32Array
-    live: NDArray[np.bool_]
-    fenced: NDArray[np.bool_]
-    cordoned: NDArray[np.bool_]
-    removed: NDArray[np.bool_]
-    changes: NDArray[np.bool_]
+    live: BoolArray
+    fenced: BoolArray
+    cordoned: BoolArray
+    removed: BoolArray
+    changes: BoolArray
     wanted: Int64Array
     leader: Int32Array
 
@@ -41,7 +40,7 @@ class Given:
     def read(cls, view: ClusterView, goal: Goal) -> Given:
         """Return what a goal makes of a view that has the added brokers."""
         rows = view.replica_rows
-        removed = np.array([b.id in set(goal.remove) for b in view.brokers], dtype=np.bool_)
+        removed = np.isin(view.broker_ids, goal.remove)
         fenced = ~view.alive & ~removed
         changes = ~excluded_rows(view, goal)
         stay = count_in_row(np.append(fenced, False)[rows])
@@ -52,7 +51,7 @@ class Given:
             rows=rows,
             live=live,
             fenced=fenced,
-            cordoned=live & np.array([b.cordoned for b in view.brokers], dtype=np.bool_),
+            cordoned=live & view.flag("cordoned"),
             removed=removed,
             changes=changes,
             wanted=wanted,
@@ -60,14 +59,19 @@ class Given:
         )
 
     @property
-    def stays(self) -> NDArray[np.bool_]:
+    def stays(self) -> BoolArray:
         """Return which replicas stand on fenced brokers, bool[P, W]."""
         return np.asarray(np.append(self.fenced, False)[self.rows])
 
-    def receives(self, view: ClusterView, goal: Goal) -> NDArray[np.bool_]:
+    def receives(self, view: ClusterView, goal: Goal) -> BoolArray:
         """Return which brokers may receive a replica, bool[B]."""
         able = self.live & ~self.cordoned
-        return able & np.isin(view.broker_ids, [number for number, _ in goal.add]) if goal.new_only_receives else able
+        return able & added(view, goal) if goal.new_only_receives else able
+
+
+def added(view: ClusterView, goal: Goal) -> BoolArray:
+    """Return which brokers the goal adds, bool[B]."""
+    return np.isin(view.broker_ids, [number for number, _ in goal.add])
 
 
 def _former_leaders(view: ClusterView, rows: Int32Array) -> Int32Array:

@@ -18,7 +18,7 @@ import numpy as np
 from broker.broker_rows import broker_rows
 from broker.cluster import PAD, SIZE_UNKNOWN, Int32Array, Int64Array
 from placement.outages.arrow import column_of, lists_column, names_column, partition_columns, table_of, unknown_column
-from placement.planning.given import leaders_of
+from placement.planning.given import added, leaders_of
 from placement.planning.peak import disks, in_order
 from placement.planning.plan import Plan
 from placement.planning.reassignment import Reassignment
@@ -56,7 +56,6 @@ def moves_table(plan: Plan, schedule: Schedule) -> pa.Table:
 def brokers_table(plan: Plan, schedule: Schedule) -> pa.Table:
     """Return every broker: loads before, at the peak and after, their bounds, and what it receives and gives."""
     view, count = plan.view, len(plan.view.brokers)
-    added = {number for number, _ in plan.goal.add}
     led, leads = leaders_of(view, plan.goal, plan.target)
     before, after = (
         _counted(broker_rows(view.broker_ids, view.partitions.replicas), count),
@@ -83,8 +82,8 @@ def brokers_table(plan: Plan, schedule: Schedule) -> pa.Table:
             "is_fenced": view.flag("fenced"),
             "is_cordoned": view.flag("cordoned"),
             "is_stopping": view.flag("in_controlled_shutdown"),
-            "is_added": np.array([b.id in added for b in view.brokers], dtype=np.bool_),
-            "is_removed": np.array([b.id in plan.goal.remove for b in view.brokers], dtype=np.bool_),
+            "is_added": added(view, plan.goal),
+            "is_removed": np.isin(view.broker_ids, plan.goal.remove),
             "replicas_before": before,
             "replicas_peak": peak,
             "replicas_after": after,

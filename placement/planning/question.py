@@ -59,9 +59,9 @@ class Question:
     @classmethod
     def rack_numbers(cls, view: ClusterView) -> Int64Array:
         """Return the number of each broker's rack, a broker without one being a rack of its own."""
-        names = {name: number for number, name in enumerate(sorted(view.racks))}
-        alone = iter(range(len(names), len(names) + len(view.brokers)))
-        return np.array([names[b.rack] if b.rack is not None else next(alone) for b in view.brokers], dtype=np.int64)
+        places = view.rack_places
+        alone = places < 0
+        return np.where(alone, places.max(initial=-1) + np.cumsum(alone), places)
 
     @property
     def total(self) -> int:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
 from broker.row_flags import any_in_row
+from placement.balance.loads import racks_by_name
 from placement.balance.reachable import Groups
 from placement.planning.given import Given, leader_question
 from placement.planning.goal import Goal
@@ -33,9 +34,7 @@ PINNED: Final = -1
 
 def replica_problem(view: ClusterView, goal: Goal, given: Given) -> Problem:
     """Return the problem of placing the replicas that may move."""
-    racks = {name: place for place, name in enumerate(sorted(view.racks))}
-    numbers = np.array([-1 if one.rack is None else racks[one.rack] for one in view.brokers], dtype=np.int64)
-    groups = Groups.make(numbers, ~given.live)
+    groups = Groups.make(racks_by_name(view)[1], ~given.live)
     barred, kind_of_row = _barred(given, groups, _closed(given, groups) if view.racks else None)
     key = kind_of_row * (int(given.wanted.max(initial=0)) + 1) + given.wanted
     key = np.where(given.changes, key, -1)
