@@ -1,23 +1,27 @@
-"""Find and count flags in the rows of a matrix, find ids in a row, and count distinct ones.
+"""Find and count flags in the rows of a matrix, and find or count ids in its rows.
 
 Example: two partitions, the second without a flag:
 
     >>> flags = np.array([[False, True], [False, False]])
     >>> any_in_row(flags).tolist(), count_in_row(flags).tolist()
     ([True, False], [1, 0])
+    >>> first_in_row(np.array([[4, 5], [6, 7]]), flags).tolist()
+    [5, -1]
     >>> distinct_in_row(np.array([[4, 4, -1], [2, 0, 2]])).tolist()
     [1, 2]
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 _NARROW_MAX: Final = 32  # With more columns numpy's reduction of a row pays for itself.
 _PAIRED_MAX: Final = 4  # With more columns sorting a row takes less than comparing each two.
+
+Whole = TypeVar("Whole", bound=np.signedinteger[Any])
 
 
 def any_in_row(flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -41,6 +45,14 @@ def count_in_row(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
     found = flags[:, 0].astype(np.int64)
     for column in range(1, flags.shape[1]):
         found += flags[:, column]
+    return found
+
+
+def first_in_row(rows: NDArray[Whole], flags: NDArray[np.bool_]) -> NDArray[Whole]:
+    """Return the first flagged entry of each row of `rows` [P, W], [P] of the same type; -1 where none is flagged."""
+    found = np.full(rows.shape[0], -1, dtype=rows.dtype)
+    for column in range(rows.shape[1] - 1, -1, -1):
+        found = np.where(flags[:, column], rows[:, column], found)
     return found
 
 

@@ -38,7 +38,7 @@ import numpy as np
 from broker.cluster import ClusterView, Int32Array, Int64Array
 from broker.errors import UsageError
 from broker.ids import NO_LEADER, BrokerId
-from broker.row_flags import any_in_row, count_in_row
+from broker.row_flags import any_in_row, count_in_row, first_in_row
 from placement.outages.arrow import column_of, partition_columns, table_of
 from placement.outages.returning import Returns, returns
 from placement.outages.succession import BoolArray, Successions, successions
@@ -151,13 +151,11 @@ def outage(view: ClusterView, lost: Iterable[BrokerId]) -> Outage:
 
 def after_loss(found: Successions, gone: BoolArray) -> After:
     """Return the state of every partition once the brokers marked in `gone` bool[B] are lost."""
-    width = found.order.shape[1]
     left = (found.order >= 0) & ~np.append(gone, True)[found.order]  # Padding, -1, reads the last entry.
-    place = np.arange(width, dtype=np.int32)[None, :]
+    place = np.arange(found.order.shape[1], dtype=np.int32)[None, :]
     may_lead = left & (place < found.led_count[:, None])
-    leads = any_in_row(may_lead)
-    rows = np.arange(leads.size)
-    leader = np.where(leads, found.order[rows, may_lead.argmax(axis=1)] if width else -1, -1).astype(np.int32)
+    leader = first_in_row(found.order, may_lead)
+    leads = leader >= 0
     isr_count = count_in_row(left & (place < found.in_sync_count[:, None]))
     return After(
         leader=leader,

@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
 from broker.ids import NO_LEADER
 from broker.releases import NEWEST, Release
-from broker.row_flags import any_in_row, count_in_row, members
+from broker.row_flags import any_in_row, count_in_row, first_in_row, members
 from placement.planning.reassignment import BoolMatrix, Reassignment, packed, widened
 
 NEEDS_ALL_TARGETS_SINCE: Final = Release("3.8")
@@ -175,14 +175,9 @@ def _now_in_sync(reassignment: Reassignment) -> BoolMatrix:
 
 def _leader(reassignment: Reassignment, electable: BoolMatrix) -> Int32Array:
     """Return the leader at completion, int32[N]: the present one if it is in the target, else the first electable."""
-    target = reassignment.replicas
-    if not target.shape[1]:
-        return np.empty(0, dtype=np.int32)
-    first = target[np.arange(reassignment.count), electable.argmax(axis=1)]
-    elected = np.where(any_in_row(electable), first, NO_LEADER)
-    now = reassignment.source
+    target, now = reassignment.replicas, reassignment.source
     stays = (target == now[:, None]) & electable
-    return np.where(any_in_row(stays), now, elected).astype(np.int32, copy=False)
+    return np.where(any_in_row(stays), now, first_in_row(target, electable)).astype(np.int32, copy=False)
 
 
 def _leaderless(reassignment: Reassignment) -> Flags:

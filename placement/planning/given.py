@@ -13,7 +13,7 @@ import numpy as np
 
 from broker.broker_rows import broker_rows
 from broker.cluster import PAD, BoolArray, ClusterView, Int32Array, Int64Array
-from broker.row_flags import any_in_row, count_in_row
+from broker.row_flags import any_in_row, count_in_row, first_in_row
 from placement.planning.goal import Goal, copy_sizes, excluded_rows
 from placement.planning.question import Question, first_without_place
 
@@ -79,10 +79,8 @@ def _former_leaders(view: ClusterView, rows: Int32Array) -> Int32Array:
 
     A preferred election would bring the first back; a broker that is to be removed leads too.
     """
-    leader = np.full(rows.shape[0], PAD, dtype=np.int32)
     able = np.append(view.alive, False)[rows]
-    for column in range(rows.shape[1] - 1, -1, -1):
-        leader = np.where(able[:, column], rows[:, column], leader)
+    leader = first_in_row(rows, able)
     listed = view.partitions.leader
     if listed is not None and rows.shape[1]:
         place = broker_rows(view.broker_ids, listed)
@@ -173,9 +171,7 @@ def leader_question(given: Given, target: Int32Array) -> Question:
 def leading(given: Given, target: Int32Array) -> Int32Array:
     """Return who leads after the plan: the first live replica, but who led stays where the first one is fenced."""
     able = (target >= 0) & np.append(given.live, False)[target]
-    leader = np.full(target.shape[0], PAD, dtype=np.int32)
-    for column in range(target.shape[1] - 1, -1, -1):
-        leader = np.where(able[:, column], target[:, column], leader)
+    leader = first_in_row(target, able)
     if not target.shape[1]:
         return leader
     stays = ~able[:, 0] & any_in_row(able & (target == given.leader[:, None]))

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from broker.cluster import BROKER_FLAGS, Int32Array, Int64Array
+from broker.row_flags import first_in_row
 from placement.balance.audit import PartitionStates
 from placement.balance.constraints import racks_had_and_needed
 from placement.balance.reachable import Classes, Groups, Optimum
@@ -131,9 +132,8 @@ def _held(cluster: SimulatedCluster, rows: Int32Array) -> Int64Array:
         held[0] += np.bincount(column[column >= 0] if has_pads else column, minlength=count)
     leader = rows[:, 0]
     if cluster.fenced.any():
-        live = (rows >= 0) & ~cluster.fenced[rows]
-        leads = live.any(axis=1)
-        leader = rows[leads, live.argmax(axis=1)[leads]]
+        leader = first_in_row(rows, (rows >= 0) & ~cluster.fenced[rows])
+        leader = leader[leader >= 0]
     held[1] = np.bincount(leader, minlength=count)
     if cluster.size_bytes is not None:
         size_bytes = np.repeat(cluster.size_bytes, cluster.grown_counts)

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from broker.cluster import PAD, ClusterView, Int32Array, PartitionTable, TopicView
-from broker.ids import NO_LEADER
+from broker.row_flags import first_in_row
 from spark_analysis.fleet.generate import SimulatedCluster
 from spark_analysis.fleet.place import broker_views, topic_ends
 
@@ -42,7 +42,7 @@ def view_of(cluster: SimulatedCluster, rows: Int32Array, source: str) -> Cluster
             topic_index=topic_index,
             partition_ids=np.arange(rows.shape[0]) - np.repeat(firsts, cluster.grown_counts),
             replicas=rows,
-            leader=first_in_sync(isr),
+            leader=first_in_row(isr, isr >= 0),
             isr=isr,
             size_bytes=None if cluster.size_bytes is None else cluster.size_bytes[topic_index],
         ),
@@ -59,14 +59,6 @@ def in_sync(rows: Int32Array, cluster: SimulatedCluster) -> Int32Array:
     if not cluster.fenced.any():
         return rows
     return np.where((rows >= 0) & ~cluster.fenced[rows], rows, PAD).astype(np.int32)
-
-
-def first_in_sync(isr: Int32Array) -> Int32Array:
-    """Return the first replica of each row that is not -1, int32[P]; -1 for a row without one."""
-    if not isr.size:
-        return np.full(isr.shape[0], NO_LEADER, dtype=np.int32)
-    first = np.argmax(isr >= 0, axis=1)
-    return np.ascontiguousarray(isr[np.arange(isr.shape[0]), first])
 
 
 @functools.lru_cache(maxsize=64)

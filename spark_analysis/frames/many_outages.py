@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from broker.cluster import PAD, Int32Array, Int64Array
 from broker.min_isr import effective_by_row, shown_or_given
+from broker.row_flags import first_in_row
 from placement.balance.loads import LEADER_NOT_SAID
 from placement.outages.succession import fill_successions, min_isr_notes
 from spark_analysis.frames.chunks import BoolArray, Chunk
@@ -136,7 +137,7 @@ class _Found:
         taken = np.zeros((count, int(inside.max()) + 1), np.int64)
         may = (self._places < self.led_count[:, None]) & (held != held[:, :1])
         rows = np.flatnonzero(may.any(axis=1) & (held[:, 0] >= 0))
-        np.add.at(taken, (held[rows, 0], inside[self.order[rows, may[rows].argmax(axis=1)]]), 1)
+        np.add.at(taken, (held[rows, 0], inside[first_in_row(self.order[rows], may[rows])]), 1)
         led_after = taken + self._leaders(leaders, inside)[of_cluster]
         of_rack = np.flatnonzero(racks >= 0)
         led_after[racks[of_rack], inside[of_rack]] = 0
