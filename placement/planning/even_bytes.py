@@ -30,7 +30,7 @@ from placement.planning.bytes_kernel import ALLOWED, ENDS, FILLS, Loads, begin, 
 from placement.planning.certificate import Proof, TopicProof, lower_bound
 from placement.planning.exchange import solve
 from placement.planning.exchange_graph import Shape
-from placement.planning.given import byte_question, bytes_of
+from placement.planning.given import bytes_of
 from placement.planning.goal import Goal, PlanRefusedError, copy_sizes, shares
 from placement.planning.problem import InfeasibleError, Problem
 from placement.planning.question import Question, first_without_place
@@ -50,13 +50,13 @@ _PASSES: Final = (
 """What a move leaves at its giver and its taker, and whether the smallest partitions come first."""
 
 
-def solve_bytes(problem: Problem, view: ClusterView, goal: Goal) -> tuple[Int32Array, Proof]:
+def solve_bytes(problem: Problem, question: Question, view: ClusterView, goal: Goal) -> tuple[Int32Array, Proof]:
     """Return a placement with the bytes of every broker within its bounds, int32[P, V], and the proof of its bound.
 
-    `view` has the added brokers. Raises PlanRefusedError where there is none, or none is found, and InfeasibleError
-    where a partition has no place.
+    `question` is in bytes, and asks the same as `problem`; `view` has the added brokers. Raises PlanRefusedError where
+    there is no placement, or none is found, and InfeasibleError where a partition has no place.
     """
-    question, share, sizes = byte_question(view, goal), shares(view, goal), copy_sizes(view)
+    share, sizes = shares(view, goal), copy_sizes(view)
     _check_sums(view, question, sizes)
     if first_without_place(question) >= 0:
         raise InfeasibleError("a partition has no place")

@@ -15,7 +15,7 @@ from broker.broker_rows import broker_rows
 from broker.cluster import PAD, BoolArray, ClusterView, Int32Array, Int64Array
 from broker.row_flags import any_in_row, count_in_row, first_in_row
 from placement.planning.goal import Goal, copy_sizes, excluded_rows
-from placement.planning.question import Question, first_without_place
+from placement.planning.question import Question
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -89,11 +89,6 @@ def _former_leaders(view: ClusterView, rows: Int32Array) -> Int32Array:
     return leader
 
 
-def without_place(view: ClusterView, goal: Goal) -> int:
-    """Return the first row of a view with the added brokers that the rules allow nowhere, -1 if there is none."""
-    return first_without_place(replica_question(view, goal, Given.read(view, goal)))
-
-
 def target_rows(view: ClusterView, rows: Int64Array, replicas: Int32Array) -> Int32Array:
     """Return all partitions' replicas after a plan of some `rows`, positions of brokers, int32[P, V], -1 pads."""
     before = view.replica_rows
@@ -140,11 +135,6 @@ def bytes_of(rows: Int32Array, sizes: Int64Array, count: int) -> Int64Array:
     for column in range(rows.shape[1]):
         np.add.at(loads, rows[:, column], sizes)
     return loads[:count]
-
-
-def byte_question(view: ClusterView, goal: Goal) -> Question:
-    """Return what may be placed where, in bytes; `view` has the added brokers."""
-    return replica_question(view, goal, Given.read(view, goal))
 
 
 def leader_question(given: Given, target: Int32Array) -> Question:

@@ -37,9 +37,10 @@ from placement.planning.certificate import Proof, TopicProof
 from placement.planning.check import Certificate, Tally, faults, tally
 from placement.planning.even_bytes import solve_bytes
 from placement.planning.exchange import solve
-from placement.planning.given import Given, target_rows, without_place
+from placement.planning.given import Given, replica_question, target_rows
 from placement.planning.goal import Goal, with_added
 from placement.planning.problem import Bounds, InfeasibleError, Problem, Solution
+from placement.planning.question import first_without_place
 from placement.planning.reassignment import Reassignment, packed, widened
 from placement.planning.refusals import check_brokers, check_sources, check_view, refuse_row
 from placement.planning.rules import leader_problem, replica_problem
@@ -87,12 +88,12 @@ def make_plan(view: ClusterView, goal: Goal) -> Plan:
         try:
             problem = _by_topic(problem, known) if goal.per_topic else problem
             if goal.by_bytes:
-                placed, proof = solve_bytes(problem, known, goal)
+                placed, proof = solve_bytes(problem, replica_question(known, goal, given), known, goal)
             else:
                 solution, proof = _solved(problem, goal, _loads(given.rows, given.live.size))
                 placed = solution.now
         except InfeasibleError:
-            raise refuse_row(known, goal, without_place(known, goal)) from None
+            raise refuse_row(known, goal, first_without_place(replica_question(known, goal, given))) from None
         now = _with_staying(given, placed)
     leaders = leader_problem(given, now)
     chosen, leader_proof = _solved(leaders, goal, _loads(given.leader, given.live.size))

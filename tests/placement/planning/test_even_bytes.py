@@ -15,7 +15,7 @@ from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.errors import UsageError
 from broker.ids import BrokerId
 from placement.planning.byte_bounds import Pool
-from placement.planning.given import byte_question, bytes_of
+from placement.planning.given import Given, bytes_of, replica_question
 from placement.planning.goal import Goal, MissingInputError, PlanRefusedError, copy_sizes, shares, with_added
 from placement.planning.plan import Plan, make_plan
 from tests.benchmarks.planning import cases
@@ -286,7 +286,7 @@ def test_the_bound_of_other_prices_is_no_more(plan: Plan) -> None:
 
     proof, rng = plan.certificate.replicas, np.random.default_rng(1)
     assert proof is not None
-    question = byte_question(plan.view, plan.goal)
+    question = replica_question(plan.view, plan.goal, Given.read(plan.view, plan.goal))
     best = plan.tally.moved_bytes_bound
     assert best is not None
     assert lower_bound(question, proof) == best
