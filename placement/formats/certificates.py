@@ -29,8 +29,8 @@ from placement.planning.check import Certificate, Tally
 from placement.planning.goal import Goal, copy_sizes
 
 VERSION: Final = 1
-_LATER: Final = ("moved_bytes_gap",)
-"""Counts that certificates of version 1 did not have from the start."""
+COUNTED_LATER: Final = ("moved_bytes_gap",)
+"""Counts that certificates of version 1 and the summaries beside them did not have from the start."""
 _DIGESTS: Final = ("sizes_sha256", "isr_sha256", "summary_sha256")
 _VECTORS: Final = ("low", "high", "even_low", "even_high", "block", "price")
 
@@ -155,13 +155,13 @@ def read_certificate(text: str, *, source: str) -> Certified:
         if len(set(topics)) < len(topics):
             raise ValueError("a topic is listed twice")
         replicas = None if value["replicas"] is None else _proof(value["replicas"], len(brokers))
-        leaders = _proof(value["leaders"], len(brokers))
+        leaders, counts = _proof(value["leaders"], len(brokers)), attrs.fields_dict(Tally)
         return Certified(
             goal=goal,
             brokers=brokers,
             topics=tuple(map(TopicView, topics)),
             certificate=Certificate(replicas=replicas, leaders=leaders),
-            counts={name: value[name] for name in attrs.fields_dict(Tally) if name in value or name not in _LATER},
+            counts={name: value[name] for name in counts if name in value or name not in COUNTED_LATER},
             input_sha256=str(value["input_sha256"]),
             **{name: None if value.get(name) is None else str(value[name]) for name in _DIGESTS},
         )

@@ -32,7 +32,7 @@ import numpy as np
 
 from broker.cluster import ClusterView
 from broker.errors import InputError, NothingUsableError
-from placement.formats.certificates import summary_digest
+from placement.formats.certificates import COUNTED_LATER, summary_digest
 from placement.formats.documents import parse_object
 from placement.formats.plan_files import OTHERS, elected_besides, needs_election
 from placement.formats.plans import read_plan
@@ -43,8 +43,6 @@ from placement.planning.reassignment import Reassignment
 from spark_analysis.report.figures import plural
 
 _FILE_BYTES_MAX: Final = 2 << 30
-_LATER: Final = ("moved_bytes_gap",)
-"""Names that summaries did not have from the start."""
 
 
 def read_reassignment(path: Path, view: ClusterView) -> tuple[Reassignment, list[str]]:
@@ -105,7 +103,7 @@ def faults_of_summary(folder: Path, plan: Reassignment, counts: Tally, sha256: s
     path = folder / "summary.json"
     if not path.exists():
         return []
-    told, view = parse_object(read_text(path), source=str(path)), plan.view
+    summary, view = parse_object(read_text(path), source=str(path)), plan.view
     known = {
         "broker_count": len(view.brokers),
         "partition_count": view.partitions.count,
@@ -117,11 +115,11 @@ def faults_of_summary(folder: Path, plan: Reassignment, counts: Tally, sha256: s
     }
     if counts.moved_bytes is None:
         del known["moved_bytes"]  # By replicas no part of the proof; the summary has them where sizes are known.
-    lacking = [name for name in known if name not in told and name not in _LATER]
-    wrong = {name: value for name, value in known.items() if name in told and told[name] != value}
+    lacking = [name for name in known if name not in summary and name not in COUNTED_LATER]
+    wrong = {name: value for name, value in known.items() if name in summary and summary[name] != value}
     found = [f"summary.json does not say {name}" for name in lacking]
-    found += [f"summary.json says {name} is {told[name]}; it is {value}" for name, value in wrong.items()]
-    if sha256 is not None and not found and summary_digest(told) != sha256:
+    found += [f"summary.json says {name} is {summary[name]}; it is {value}" for name, value in wrong.items()]
+    if sha256 is not None and not found and summary_digest(summary) != sha256:
         found.append("summary.json is not the one that the certificate was written with")
     return found
 

@@ -35,7 +35,7 @@ from spark_analysis.data_sources.log_filter import LogFilter
 from spark_analysis.data_sources.log_listing import LogSegment, log_segments
 from spark_analysis.data_sources.log_rows import LogRequest, segment_batches
 from spark_analysis.data_sources.options import MODES, GivenOptions
-from spark_analysis.data_sources.source import TASK_BYTES_MAX, TableSource, Task
+from spark_analysis.data_sources.source import TASK_BYTES_MAX, TableSource
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.schemas import LOG_RECORDS, LOG_TABLES
 
@@ -84,7 +84,7 @@ class KafkaLogReader(ds.DataSourceReader):
     def partitions(self) -> Sequence[ds.InputPartition]:
         """Return the wanted segments, those of one task together; one empty task if there is none."""
         wanted = [segment for segment in self._segments if self._request.wanted.wants_segment(segment)]
-        return [Task(group) for group in grouped(wanted, self._task_bytes)] or [Task(())]
+        return [ds.InputPartition(group) for group in grouped(wanted, self._task_bytes) or [[]]]
 
     def read(self, partition: ds.InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one task's segments; runs on an executor."""

@@ -54,13 +54,6 @@ class TableSource(DataSource):
         return next(table for table in self.TABLES if table.name == name)
 
 
-class Task(InputPartition):
-    """Hold the inputs of one task."""
-
-    def __init__(self, inputs: Sequence[Any]) -> None:
-        super().__init__(inputs)
-
-
 class TaskReader(DataSourceReader):
     """Read groups of inputs, a task each."""
 
@@ -70,7 +63,7 @@ class TaskReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return the groups of inputs, one for each task."""
-        return [Task(group) for group in self._groups]
+        return [InputPartition(group) for group in self._groups]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one group of inputs; runs on an executor."""

@@ -124,14 +124,6 @@ class Chromium:
             raise RuntimeError(answer["exceptionDetails"]["exception"]["description"])
         return answer["result"].get("value")
 
-    def press(self, key: str) -> None:
-        """Press and release Enter or Tab, as a keyboard does."""
-        code = {"Enter": 13, "Tab": 9}[key]
-        text = {"text": "\r"} if key == "Enter" else {}
-        for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code,
-                      **(text if kind == "keyDown" else {}))  # fmt: skip
-
     def of(self, method: str) -> list[dict[str, Any]]:
         """Return the parameters of every event of one kind since the page was opened."""
         return [event["params"] for event in self.events if event.get("method") == method]
