@@ -22,15 +22,12 @@ Source: the decomposition of a submodular set function (Fujishige 1980; Groeneve
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from broker.cluster import Int32Array, Int64Array
+from broker.cluster import BoolArray, Int32Array, Int64Array
 from broker.compiled import compiled_with
-
-BoolArray: TypeAlias = NDArray[np.bool_]
 
 FLOW_MAX: Final = 1 << 61
 

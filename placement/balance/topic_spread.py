@@ -15,16 +15,13 @@ from typing import TypeAlias
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
 from broker.broker_rows import broker_rows
-from broker.cluster import ClusterView, Int32Array, Int64Array
+from broker.cluster import BoolArray, ClusterView, Int32Array, Int64Array
 from broker.row_flags import count_in_row
 from placement.balance.loads import leaders, partition_bytes, summed_by
 from placement.balance.reachable import BOUND, FREE, Classes, Groups, Rules
 from placement.balance.topic_kernel import Levels, fill_spread
-
-BoolArray: TypeAlias = NDArray[np.bool_]
 
 
 @attrs.frozen(eq=False, kw_only=True)

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import attrs
 import numpy as np
 
-from broker.cluster import ClusterView, Int32Array, Int64Array
+from broker.cluster import BoolArray, ClusterView, Int32Array, Int64Array
 from broker.row_flags import any_in_row
 from placement.outages.arrow import column_of, names_column, table_of, unknown_column
 from placement.outages.lost import Counts, after_loss, counts_of
-from placement.outages.succession import BoolArray, Successions, successions
+from placement.outages.succession import Successions, successions
 from placement.outages.sweep_kernel import fill_pair_takeovers, fill_sweep
 
 if TYPE_CHECKING:

@@ -35,13 +35,13 @@ from typing import TYPE_CHECKING
 import attrs
 import numpy as np
 
-from broker.cluster import ClusterView, Int32Array, Int64Array
+from broker.cluster import BoolArray, ClusterView, Int32Array, Int64Array
 from broker.errors import UsageError
 from broker.ids import NO_LEADER, BrokerId
 from broker.row_flags import any_in_row, count_in_row, first_in_row
 from placement.outages.arrow import column_of, partition_columns, table_of
 from placement.outages.returning import Returns, returns
-from placement.outages.succession import BoolArray, Successions, successions
+from placement.outages.succession import Successions, successions
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -27,12 +27,12 @@ from typing import Final
 import attrs
 import numpy as np
 
-from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
+from broker.cluster import PAD, BoolArray, ClusterView, Int32Array, Int64Array
 from broker.errors import RefusedError
 from broker.ids import BrokerId
 from broker.liveness import Liveness
 from broker.wording import counted
-from placement.outages.succession import BoolArray, Successions, rows_of
+from placement.outages.succession import Successions, rows_of
 
 _BROKERS_NAMED_MAX: Final = 5
 _NAMED: Final = (Liveness.FENCED, Liveness.OFFLINE, Liveness.IN_NO_ISR)

@@ -32,12 +32,12 @@ from typing import TYPE_CHECKING
 import attrs
 import numpy as np
 
-from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
+from broker.cluster import PAD, BoolArray, ClusterView, Int32Array, Int64Array
 from broker.ids import BrokerId
 from broker.min_isr import min_isr_by_topic
 from broker.row_flags import any_in_row, count_in_row
 from placement.outages.arrow import lists_column, partition_columns, table_of
-from placement.outages.succession import BoolArray, Successions
+from placement.outages.succession import Successions
 
 if TYPE_CHECKING:
     import pyarrow as pa

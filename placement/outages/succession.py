@@ -44,22 +44,19 @@ Partition.effectiveMinIsr, 4.3; KIP-966. A test compares it with `replication.ru
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from typing import Final
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
 from broker.broker_rows import broker_rows
-from broker.cluster import PAD, SIZE_UNKNOWN, ClusterView, Int32Array, Int64Array, PartitionTable
+from broker.cluster import PAD, SIZE_UNKNOWN, BoolArray, ClusterView, Int32Array, Int64Array, PartitionTable
 from broker.compiled import compiled_with
 from broker.ids import NO_LEADER
 from broker.min_isr import MIN_ISR_UNKNOWN as MIN_ISR_UNKNOWN
 from broker.min_isr import effective_by_row, min_isr_by_topic
 from broker.row_flags import count_in_row
 from placement.balance.loads import LEADER_NOT_SAID
-
-BoolArray: TypeAlias = NDArray[np.bool_]
 
 UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
 _DENSE_IDS_MAX: Final = 1 << 20  # Ids below this are looked up in an array of 4 MiB.

@@ -18,18 +18,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
-from broker.cluster import PAD, BrokerView, Int32Array
+from broker.cluster import PAD, BoolArray, BrokerView, Int32Array
 from broker.errors import UsageError
 from broker.java.string_hash import java_map_order, java_string_key
 from placement.spec import PARTITION_COUNT_MAX, REPLICA_COUNT_MAX, PlacementSpec
-
-BoolArray: TypeAlias = NDArray[np.bool_]
 
 NO_RACK: Final = -1
 """The code of brokers that have no rack."""

@@ -19,9 +19,8 @@ import sys
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from broker.cluster import Int32Array, Int64Array
+from broker.cluster import BoolArray, Int32Array, Int64Array
 from placement.planning.bytes_kernel import Loads
 from placement.planning.problem import Problem
 
@@ -32,8 +31,6 @@ _STEPS_PER_REPLICA: Final = 4
 _STEPS_MAX: Final = 600
 _BARRED_STEPS: Final = 12
 _WEIGHT_STEP: Final = 1.3
-
-Flags = NDArray[np.bool_]
 
 
 def improve(problem: Problem, now: Int32Array, loads: Loads) -> None:
@@ -127,7 +124,7 @@ class _Search:
         same = np.flatnonzero(self.rows == row)
         self.allowed[same] = self._allowed(same)
 
-    def _keeps_topic(self, at: Int32Array) -> Flags:
+    def _keeps_topic(self, at: Int32Array) -> BoolArray:
         """Return which moves keep the bounds by topic, bool[N, B]."""
         held, topic = self.loads.held, self.problem.topic[self.rows]
         if not held.shape[0]:
@@ -135,7 +132,7 @@ class _Search:
         takes, gives = held < self.loads.topic_high, held > self.loads.topic_low
         return takes[topic] & gives[topic, at][:, None]
 
-    def _allowed(self, chosen: Int64Array) -> Flags:
+    def _allowed(self, chosen: Int64Array) -> BoolArray:
         """Return which brokers may hold each of the chosen replicas instead, bool[n, B]."""
         problem, rows = self.problem, self.rows[chosen]
         now = self.now[rows]

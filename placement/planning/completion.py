@@ -33,9 +33,8 @@ from typing import Final
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
-from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
+from broker.cluster import PAD, BoolArray, ClusterView, Int32Array, Int64Array
 from broker.ids import NO_LEADER
 from broker.releases import NEWEST, Release
 from broker.row_flags import any_in_row, count_in_row, first_in_row, members
@@ -43,8 +42,6 @@ from placement.planning.reassignment import BoolMatrix, Reassignment, packed, wi
 
 NEEDS_ALL_TARGETS_SINCE: Final = Release("3.8")
 NEEDS_ADDED_ONLY_SINCE: Final = Release("4.3")
-
-Flags = NDArray[np.bool_]
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -60,13 +57,13 @@ class Completion:
 
     release: Release
     waits_for: BoolMatrix
-    is_stuck: Flags
+    is_stuck: BoolArray
     isr: Int32Array
     leader: Int32Array
     preferred: Int32Array
 
     @property
-    def is_blocked(self) -> Flags:
+    def is_blocked(self) -> BoolArray:
         """Return which rows do not complete as the cluster stands, bool[N]."""
         return np.asarray(any_in_row(self.waits_for) | self.is_stuck)
 
@@ -121,7 +118,7 @@ def completed_view(
     return attrs.evolve(view, partitions=attrs.evolve(table, leader=leader, isr=isr, **others, **cleared))
 
 
-def unblocked_by_newer_release(reassignment: Reassignment) -> Flags:
+def unblocked_by_newer_release(reassignment: Reassignment) -> BoolArray:
     """Return which rows a kept out-of-sync replica blocks from 3.8 to 4.2 and no longer from 4.3, bool[N]."""
     before = any_in_row(_waits_for(reassignment, Release("4.2"), _in_sync(reassignment)))
     if not before.any():
@@ -151,12 +148,12 @@ def _waits_for(reassignment: Reassignment, release: Release, in_sync: BoolMatrix
     return needed & ~in_sync & _moves(reassignment)[:, None]
 
 
-def _moves(reassignment: Reassignment) -> Flags:
+def _moves(reassignment: Reassignment) -> BoolArray:
     """Return which rows add or remove a replica, bool[N]."""
     return any_in_row(reassignment.added) | any_in_row(reassignment.removed)
 
 
-def _needs_all(reassignment: Reassignment, release: Release) -> Flags:
+def _needs_all(reassignment: Reassignment, release: Release) -> BoolArray:
     """Return which rows wait for every replica of their target, bool[N]."""
     if release < NEEDS_ALL_TARGETS_SINCE:
         return np.zeros(reassignment.count, dtype=np.bool_)
@@ -180,7 +177,7 @@ def _leader(reassignment: Reassignment, electable: BoolMatrix) -> Int32Array:
     return np.where(any_in_row(stays), now, first_in_row(target, electable)).astype(np.int32, copy=False)
 
 
-def _leaderless(reassignment: Reassignment) -> Flags:
+def _leaderless(reassignment: Reassignment) -> BoolArray:
     """Return which rows have no leader now: nobody who may lead them is live, and nothing can be copied, bool[N]."""
     known = reassignment.view.partitions.leader
     if known is None:

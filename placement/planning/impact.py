@@ -15,10 +15,9 @@ from collections.abc import Sequence
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
 from broker.broker_rows import broker_rows
-from broker.cluster import ClusterView, Int64Array
+from broker.cluster import BoolArray, ClusterView, Int64Array
 from broker.errors import UsageError
 from broker.min_isr import effective_by_row
 from broker.releases import NEWEST, Release
@@ -30,8 +29,6 @@ from placement.planning.moves import Moves
 from placement.planning.peak import Disks, disks
 from placement.planning.reassignment import Reassignment
 from placement.planning.throttle import Links, Times, times
-
-Flags = NDArray[np.bool_]
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -149,7 +146,7 @@ def impact(plans: Sequence[Reassignment], *, links: Links | None = None, release
     )
 
 
-def under_min_isr(view: ClusterView) -> Flags | None:
+def under_min_isr(view: ClusterView) -> BoolArray | None:
     """Return which partitions are leaderless or have too few in-sync replicas for acks=all, bool[P]; None: unknown."""
     table, least = view.partitions, least_isr(view, None)
     if table.isr is None or least is None:
@@ -229,7 +226,7 @@ def _min_isr_states(views: Sequence[ClusterView]) -> States:
     return States(before=int(flags[0].sum()), during=int(during.sum()), after=int(flags[-1].sum()))
 
 
-def _fewer_racks(view: ClusterView) -> Flags | None:
+def _fewer_racks(view: ClusterView) -> BoolArray | None:
     if not view.racks:
         return None
     flags = np.zeros(view.partitions.count, dtype=np.bool_)
@@ -237,13 +234,13 @@ def _fewer_racks(view: ClusterView) -> Flags | None:
     return flags
 
 
-def _rack_states(before: Flags | None, after: Flags | None) -> States:
+def _rack_states(before: BoolArray | None, after: BoolArray | None) -> States:
     if before is None or after is None:
         return States(before=None, during=None, after=None)
     return States(before=int(before.sum()), during=int((before | after).sum()), after=int(after.sum()))
 
 
-def _rows(flags: Flags) -> Int64Array:
+def _rows(flags: BoolArray) -> Int64Array:
     return np.flatnonzero(flags)
 
 

@@ -21,17 +21,14 @@ from typing import Final
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
-from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
+from broker.cluster import PAD, BoolArray, ClusterView, Int32Array, Int64Array
 from broker.row_flags import any_in_row
 
 FAR: Final = 1 << 60
 """Costs more than anything: no broker there can be had."""
 _PART_BITS: Final = 30  # Bits of a cost that are added up apart from the higher ones.
 _ROWS_AT_ONCE: Final = 1 << 16
-
-Flags = NDArray[np.bool_]
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -47,13 +44,13 @@ class Question:
     rows: Int32Array
     wanted: Int64Array
     leader: Int32Array
-    live: Flags
-    stays: Flags
-    receives: Flags
+    live: BoolArray
+    stays: BoolArray
+    receives: BoolArray
     rack: Int64Array
     base: Int64Array
     topic: Int32Array
-    cordoned: Flags | None = None
+    cordoned: BoolArray | None = None
     weights: Int64Array | None = None
 
     @classmethod
@@ -118,7 +115,7 @@ class _Racks:
 
     question: Question
     live_count: Int64Array
-    closed: Flags
+    closed: BoolArray
 
     @classmethod
     def of(cls, question: Question) -> _Racks:

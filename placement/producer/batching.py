@@ -20,18 +20,16 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from typing import Final, TypeAlias
+from typing import Final
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
+from broker.cluster import Int64Array
 from broker.errors import UsageError
 from broker.ids import BrokerId, PartitionId
 from broker.units import KIB, MIB, DurationMs, SizeBytes, TimeMs
 from placement.producer.partitioners import Partitioner, QueueEnd, TopicPartitions
-
-Int64Array: TypeAlias = npt.NDArray[np.int64]
 
 BATCH_OVERHEAD_BYTES: Final = 61
 """The header of a record batch of magic 2; DefaultRecordBatch.RECORD_BATCH_OVERHEAD."""

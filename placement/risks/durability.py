@@ -36,12 +36,12 @@ from typing import Final
 import attrs
 import numpy as np
 
-from broker.cluster import ClusterView, Int32Array, Int64Array
+from broker.cluster import BoolArray, ClusterView, Int32Array, Int64Array
 from broker.entropy import derive
 from broker.errors import UsageError
 from placement.outages.copysets import Copysets, copysets
 from placement.outages.look_ahead import takeovers_of
-from placement.outages.succession import BoolArray, successions
+from placement.outages.succession import successions
 from placement.risks.rates import HOURS_PER_YEAR, Rates
 from placement.risks.years_kernel import ALONE, POWER, fill_years
 

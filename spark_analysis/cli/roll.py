@@ -14,14 +14,13 @@ from rich.text import Text
 
 from broker.cli import EXIT_REFUSED, printable, takes
 from broker.cli_options import COUNT
-from broker.cluster import ClusterView, Int64Array
+from broker.cluster import BoolArray, ClusterView, Int64Array
 from broker.wording import counted
 from placement.cli import parse_broker_list
 from placement.outages.arrow import partition_columns, table_of
 from placement.outages.restart_budget import MARGIN_MAX
 from placement.outages.restart_savings import Saving, savings
 from placement.outages.restarts import RestartSchedule, restart_schedule, schedule_table
-from placement.outages.succession import BoolArray
 from spark_analysis.cli.cluster_inputs import (
     ClusterOptions,
     answer_options,

@@ -20,16 +20,14 @@ import attrs
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from broker.cluster import PAD, Int32Array, Int64Array
+from broker.cluster import PAD, BoolArray, Int32Array, Int64Array
 from placement.formats.checks import PARTITION_ID_MAX
 from spark_analysis.frames.inputs import CLUSTER
 from spark_analysis.frames.listed_brokers import BROKER_PREFIX, OF_BROKER, ListedBrokers, split
 from spark_analysis.frames.matrices import ID_BITS, INT_MAX, list_counts, mask_of, numbers_of, whole
 from spark_analysis.frames.views import PARTITION_NEEDED
 
-BoolArray = NDArray[np.bool_]
 _RARE: Final = ("elr", "last_known_elr", "observers", "offline", "adding", "removing")
 _SIZES: Final = ("size_bytes", "replica_size_bytes")
 _NAMES: Final = pa.list_(pa.string())

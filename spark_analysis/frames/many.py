@@ -12,12 +12,12 @@ from typing import Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from broker.cluster import Int64Array
+from broker.cluster import BoolArray, Int64Array
 from broker.min_isr import shown_or_given
 from placement.balance.constraints import racks_had_and_needed
 from placement.balance.reachable import Optimum
 from placement.balance.shares import Held, Quantities
-from spark_analysis.frames.chunks import UNKNOWN, BoolArray, Chunk
+from spark_analysis.frames.chunks import UNKNOWN, Chunk
 from spark_analysis.tables.cluster_rows import measure_rows
 
 IN_CHUNK: Final = "cluster_id"

@@ -13,12 +13,12 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from broker.cluster import PAD, Int32Array, Int64Array
+from broker.cluster import PAD, BoolArray, Int32Array, Int64Array
 from broker.min_isr import effective_by_row, shown_or_given
 from broker.row_flags import first_in_row
 from placement.balance.loads import LEADER_NOT_SAID
 from placement.outages.succession import fill_successions, min_isr_notes
-from spark_analysis.frames.chunks import BoolArray, Chunk
+from spark_analysis.frames.chunks import Chunk
 from spark_analysis.frames.many import IN_CHUNK, NO_ROWS, Answered
 
 BROKERS_MAX: Final = 64  # Takeovers are counted for each two brokers of a cluster: 27 MB for a chunk of 800.

@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from broker.cluster import ClusterView, Int32Array
+from broker.cluster import BoolArray, ClusterView, Int32Array
 from broker.errors import UsageError
 from broker.min_isr import with_min_isr
 from placement.outages.lost import After, after_loss
-from placement.outages.succession import BoolArray, Successions, successions
+from placement.outages.succession import Successions, successions
 from spark_analysis.frames.chunks import Chunk
 from spark_analysis.frames.many import Answered
 from spark_analysis.frames.many_outages import outages_of
