@@ -166,12 +166,16 @@ def after_loss(found: Successions, gone: BoolArray) -> After:
     )
 
 
+def is_under_min_isr(found: Successions, after: After) -> BoolArray:
+    """Return which partitions refuse writes with acks=all, bool[P]; False where min.insync.replicas is not known."""
+    return (found.min_isr >= 0) & ((after.leader < 0) | (after.isr_count < found.min_isr))
+
+
 def counts_of(found: Successions, after: After) -> Counts:
     """Return the counts of one state of a cluster's partitions."""
     known = found.min_isr >= 0
     judged = bool(known.any()) or not known.size
-    leaderless = after.leader < 0
-    under = known & (leaderless | (after.isr_count < found.min_isr))
+    leaderless, under = after.leader < 0, is_under_min_isr(found, after)
     at = known & ~under & (after.isr_count == found.min_isr)
     at_risk = ~after.clean
     sizes = found.size_bytes

@@ -40,7 +40,7 @@ class Shape(NamedTuple):
 
     @classmethod
     def of(cls, problem: Problem, **graph: Any) -> Shape:
-        """Return what kernels take of a problem, on a graph: `parent`, `first_child`, `child`, `low` and `high`."""
+        """Return a problem's arrays for kernels, on a graph: `parent`, `first_child`, `child`, `low` and `high`."""
         shared: dict[str, Any] = {name: getattr(problem, name) for name in cls._fields if hasattr(problem, name)}
         return cls(**shared, must_count=problem.must.sum(axis=1), **graph)
 

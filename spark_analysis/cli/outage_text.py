@@ -82,12 +82,14 @@ def look_ahead_shown(
 def lost_shown(view: ClusterView, found: Outage) -> Iterator[RenderableType]:
     """Yield the tables of one outage."""
     yield from _heading(view, found.notes)
-    piled = attrs.asdict(found.takeover)
+    takeover = found.takeover
     lost = ", ".join(map(str, found.lost[:SHOWN_MAX])) + (", …" if len(found.lost) > SHOWN_MAX else "")
-    rows = [_row("nothing (now)", attrs.asdict(found.now)), _row(lost, attrs.asdict(found.counts) | piled)]
+    rows = [
+        _row("nothing (now)", attrs.asdict(found.now)),
+        _row(lost, attrs.asdict(found.counts) | attrs.asdict(takeover)),
+    ]
     yield shown_table(f"Losing {plural(len(found.lost), 'broker')}", _COLUMNS, rows)
     yield Text()
-    takeover = found.takeover
     if takeover.failover_broker is not None:
         yield Text(
             f"Broker {takeover.failover_broker} takes over {count(takeover.failover_count)} of "

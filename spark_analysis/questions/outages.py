@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 from broker.cluster import BoolArray, ClusterView, Int32Array
 from broker.errors import UsageError
 from broker.min_isr import with_min_isr
-from placement.outages.lost import After, after_loss
+from placement.outages.lost import After, after_loss, is_under_min_isr
 from placement.outages.succession import Successions, successions
 from spark_analysis.frames.chunks import Chunk
 from spark_analysis.frames.many import Answered
@@ -126,9 +126,7 @@ def check_outages(view: ClusterView) -> None:
 
 def _states(found: Successions, after: After) -> BoolArray:
     """Return bool[4, P]: which partitions are in each of the states, in order."""
-    leaderless = after.leader < 0
-    under = (found.min_isr >= 0) & (leaderless | (after.isr_count < found.min_isr))
-    return np.stack([leaderless, under, ~after.replica, ~after.clean])
+    return np.stack([after.leader < 0, is_under_min_isr(found, after), ~after.replica, ~after.clean])
 
 
 def _rows(

@@ -2,7 +2,7 @@
 
 A gate is the name of a state of partitions (leaderless, under-min-isr, …) or "uneven". A state that the input does not
 show fails its gate, for nothing says that all is well; so does an input that cannot be used. Of moments of one cluster
-only the last is judged.
+only the last is checked.
 """
 
 from __future__ import annotations

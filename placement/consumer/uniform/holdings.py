@@ -79,7 +79,7 @@ def walk_order(group: Group, topics: Int64Array, ids: Sequence[bytes]) -> Int64A
 def _topic_bins(
     owners: Int32Array, ranks: Int64Array, hashes: Int64Array, counts: Int64Array
 ) -> tuple[Int64Array, NDArray[np.bool_]]:
-    """Return the bin of each run in its member's map, and bool[M]: members whose map had a crowded bin as it grew."""
+    """Return the bin of each run in its member's HashMap; and bool[M], whose map had a bin of over eight as it grew."""
     crowded = np.zeros(len(counts), np.bool_)
     by_rank = np.lexsort((ranks, owners))
     place = np.empty(len(owners), np.int64)
@@ -96,7 +96,7 @@ def _topic_bins(
 
 
 def _powers(least: Int64Array) -> Int64Array:
-    """Return the sizes of tables: the least powers of two that are not below these, nor below Java's least."""
+    """Return the table sizes of HashMaps of these capacities: the next powers of two, at least Java's minimum."""
     bits = np.frexp((np.maximum(least, TABLE_SIZE_MIN) - 1).astype(np.float64))[1]
     return np.asarray(np.left_shift(np.int64(1), bits.astype(np.int64)))
 

@@ -62,7 +62,7 @@ def assign_homogeneous(group: Group, topics: Int64Array, ids: Sequence[bytes]) -
 def _assign_owned(
     group: Group, topics: Int64Array, ids: Sequence[bytes], subscribed: NDArray[np.bool_]
 ) -> Ragged | None:
-    """Return what each member gets; None where partitions are claimed that do not exist, or by several members."""
+    """Return each member's partitions; None where partitions are claimed that do not exist, or by several members."""
     owners, sizes = np.full(group.partition_count, NOBODY, np.int32), np.zeros(len(group.members), np.int64)
     claimed, counts, starts = group.owned_topics, group.partition_counts, group.partition_starts
     if not own(claimed.starts, claimed.values, group.owned_numbers, counts, starts, subscribed, owners, sizes):
@@ -95,7 +95,7 @@ def own(
     owners: Int32Array,
     sizes: Int64Array,
 ) -> bool:
-    """Fill `owners` int32[P] with who claims what, and `sizes` int64[M] with how many of it are subscribed.
+    """Fill `owners` int32[P] with each partition's claimant, `sizes` int64[M] with each member's subscribed claims.
 
     Return False when two members claim a partition, or it does not exist: then neither means anything.
     """
@@ -158,7 +158,7 @@ def _partitions(group: Group, topics: Int64Array) -> Int32Array:
 
 
 def _assign_claims(group: Group, topics: Int64Array, ids: Sequence[bytes], subscribed: NDArray[np.bool_]) -> Ragged:
-    """Return what each member gets, whatever they claim."""
+    """Return each member's partitions, also where claims overlap or name partitions that do not exist."""
     turns, claims = inverse(group.member_hash_order), sorted_claims(group)
     held = subscribed[claims.owned_topics.values]
     sizes = np.bincount(claims.owned_topics.rows[held], minlength=len(turns))
@@ -188,7 +188,7 @@ def _revoked(
     limits: Int64Array,
     turns: Int64Array,
 ) -> Int64Array:
-    """Return the claims that members hold beyond their limits, int64, in the order in which they are met by turn."""
+    """Return the places of the claims that members must give up, int64, in the order in which Kafka iterates them."""
     order, starts = walk_order(claims, topics, ids), claims.owned_topics.starts
     before = np.concatenate([[0], held[order].cumsum()])
     rank = before[:-1] - np.repeat(before[starts[:-1]], claims.owned_topics.lengths)
