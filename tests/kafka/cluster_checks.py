@@ -104,16 +104,16 @@ def recovery_differences(evidence: Evidence, kafka: KafkaJvm, folder: Path) -> I
 
 def consumer_differences(evidence: Evidence, folder: Path) -> Iterator[str]:
     """Yield what consumers did not read, or read though it should be gone."""
-    told = {**evidence.acknowledged, **evidence.aborted}
+    answered = {**evidence.acknowledged, **evidence.aborted}
     for topic in ("orders", "payments"):
-        yield from _unlike(f"{topic} in the end", _of(told, topic), _read(evidence.consumed["end"], topic))
+        yield from _unlike(f"{topic} in the end", _of(answered, topic), _read(evidence.consumed["end"], topic))
         committed = _read(evidence.consumed["committed"], topic)
         yield from _unlike(f"{topic} committed", _of(evidence.acknowledged, topic), committed)
-    sent = {place: record for place, record in _of(told, "keys").items() if not record[0].startswith("after")}
+    sent = {place: record for place, record in _of(answered, "keys").items() if not record[0].startswith("after")}
     kept = {record[0]: place for place, record in sorted(sent.items())}
     survivors = {place: sent[place] for place in kept.values()}
     yield from _unlike("keys compacted", survivors, _read(evidence.consumed["reworked"], "keys"))
-    after = {place: record for place, record in told.items() if record[0].startswith("after")}
+    after = {place: record for place, record in answered.items() if record[0].startswith("after")}
     everything = {**survivors, **_of(after, "keys")}
     yield from _unlike("keys in the end", everything, _read(evidence.consumed["end"], "keys"))
     made, committed_of_made = made_records(folder)

@@ -137,11 +137,11 @@ class ControllerModel:
         # Kafka's index of the ELR keeps the members that a ClearElrRecord took out, and an unclean start reads it.
         is_clean = is_clean or broker in self._cleared
         proof = StopProof(status.epoch if is_clean and status is not None else None)
-        (told,) = self._say(BrokerRegistration(BrokerId(broker), str(incarnation), proof), broker)
-        assert isinstance(told, BrokerRegistrationResponse)
-        if told.epoch is not None:
+        (response,) = self._say(BrokerRegistration(BrokerId(broker), str(incarnation), proof), broker)
+        assert isinstance(response, BrokerRegistrationResponse)
+        if response.epoch is not None:
             self._incarnations[broker] = incarnation
-        code = ErrorCode.NONE if told.epoch is not None else ErrorCode.DUPLICATE_BROKER_REGISTRATION
+        code = ErrorCode.NONE if response.epoch is not None else ErrorCode.DUPLICATE_BROKER_REGISTRATION
         return ["R", broker, incarnation, is_clean], str(int(code))
 
     def _beat(
@@ -161,10 +161,10 @@ class ControllerModel:
         read = registered - 1 if step < 0 else self._ends[step] - 1
         beat = Heartbeat(metadata_offset=read, want_fence=wants_fence, want_shutdown=wants_stop)
         epoch = BrokerEpoch(registration.epoch + (0 if is_current else STALE))
-        told = self._say(BrokerHeartbeat(BrokerId(broker), epoch, beat), broker)
+        responses = self._say(BrokerHeartbeat(BrokerId(broker), epoch, beat), broker)
         answer = "nothing"
-        if told:
-            (response,) = told
+        if responses:
+            (response,) = responses
             assert isinstance(response, BrokerHeartbeatResponse)
             answer = str(int(response.error))
             answer += _STATES[response.state] if response.error is ErrorCode.NONE else ""
@@ -224,10 +224,10 @@ class ControllerModel:
             recovering=recovering,
         )
         epoch = BrokerEpoch(self._epoch(broker, 0) + (0 if is_current else STALE))
-        (told,) = self._say(AlterPartition(self._numbers[topic][number], 0, request, epoch), broker)
-        assert isinstance(told, AlterPartitionResponse)
+        (response,) = self._say(AlterPartition(self._numbers[topic][number], 0, request, epoch), broker)
+        assert isinstance(response, AlterPartitionResponse)
         step = ["A", broker, is_current, topic, number, (leader_epoch, partition_epoch), isr, modes, recovering]
-        return step, str(int(told.altered.error))
+        return step, str(int(response.altered.error))
 
     def _elect(self, place: int, is_preferred: bool) -> tuple[Request, str] | None:
         found = self._partition(place)
@@ -235,18 +235,18 @@ class ControllerModel:
             return None
         topic, number, _ = found
         election = Election.PREFERRED if is_preferred else Election.UNCLEAN
-        (told,) = self._say(ElectLeaders(self._numbers[topic][number], election))
-        assert isinstance(told, ElectLeadersResponse)
-        return ["E", topic, number, int(not is_preferred)], str(int(told.error))
+        (response,) = self._say(ElectLeaders(self._numbers[topic][number], election))
+        assert isinstance(response, ElectLeadersResponse)
+        return ["E", topic, number, int(not is_preferred)], str(int(response.error))
 
     def _reassign(self, place: int, replicas: tuple[int, ...]) -> tuple[Request, str] | None:
         found = self._partition(place)
         if found is None:
             return None
         topic, number, _ = found
-        (told,) = self._say(AlterPartitionReassignments(self._numbers[topic][number], _ids(replicas)))
-        assert isinstance(told, AlterPartitionReassignmentsResponse)
-        return ["M", topic, number, replicas], str(int(told.error))
+        (response,) = self._say(AlterPartitionReassignments(self._numbers[topic][number], _ids(replicas)))
+        assert isinstance(response, AlterPartitionReassignmentsResponse)
+        return ["M", topic, number, replicas], str(int(response.error))
 
     def _balance(self) -> tuple[Request, str]:
         self._say(BalanceDue())

@@ -147,17 +147,17 @@ def test_the_controller_gives_replicas_to_whom_ours_gives_them(kafka: KafkaJvm) 
         history.by_hand("second")
         history.lift()
         history.place("third")
-        told = kafka.call("controller", elr=False, steps=history.steps)
-        for step, (ours, text) in enumerate(zip(history.answers, told, strict=True)):
+        answers = kafka.call("controller", elr=False, steps=history.steps)
+        for step, (ours, text) in enumerate(zip(history.answers, answers, strict=True)):
             theirs = text.split("\n", 1)[0]
             assert ours is None or ours == theirs, (seed, step, ours, theirs)
             refused += theirs.startswith("38:")
         for name, rows in history.rows.items():
-            assert placed(told[-1], name) == rows, (seed, name)
+            assert placed(answers[-1], name) == rows, (seed, name)
         closed = {int(broker.id) for broker in history.brokers if broker.cordoned}
         cordoned += bool(closed)
         stopping += any(broker.in_controlled_shutdown for broker in history.brokers)
-        taken += any(closed.intersection(row) for row in placed(told[-1], "second"))
+        taken += any(closed.intersection(row) for row in placed(answers[-1], "second"))
     # All of it was seen: refusals, brokers that stop, and in 4.3 cordoned brokers that were named by hand and taken.
     assert min(cordoned, refused, stopping) > CASES // 10, (cordoned, refused, stopping)
     assert (taken == 0) if kafka.release >= CORDONS_REFUSED_SINCE else (taken > CASES // 10)

@@ -47,12 +47,12 @@ def ticks() -> Iterator[float]:
 
 def test_a_planted_difference_is_seen_and_shrunk_to_what_matters() -> None:
     clock = ticks()
-    told: list[Tally] = []
-    tally = run([numbers()], seed=1, seconds=600, now=lambda: next(clock), tell=told.append)
+    shown: list[Tally] = []
+    tally = run([numbers()], seed=1, seconds=600, now=lambda: next(clock), tell=shown.append)
     assert len(tally.found) == DIFFERENCE_COUNT_MAX
     assert all(found.case == [7] for found in tally.found)
     assert str(tally.found[0]).splitlines()[1:] == ["  [7]", "  7 differs"]
-    assert told[-1] is tally
+    assert shown[-1] is tally
 
 
 def test_areas_get_the_same_time_and_one_with_differences_ends_alone() -> None:

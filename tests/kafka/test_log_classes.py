@@ -91,7 +91,7 @@ def test_random_programs_leave_the_same_states_and_the_same_bytes(kafka: KafkaJv
     assert ended == ENDED
 
 
-def test_a_program_with_another_result_is_told(kafka: KafkaJvm, tmp_path: Path) -> None:
+def test_a_program_with_another_result_is_reported(kafka: KafkaJvm, tmp_path: Path) -> None:
     case = kafka.program(random_program(SEED, 1), tmp_path)
     case["stateAtClose"]["logEndOffset"] += 1
     assert "logEndOffset" in str(run(case, tmp_path))

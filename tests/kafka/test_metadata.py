@@ -62,7 +62,7 @@ def test_any_control_record_is_dumped_as_kafka_dumps_it(
     assert ours(path) == theirs(kafka, path)
 
 
-def test_what_cannot_be_read_is_told_in_kafkas_words(kafka: KafkaJvm, tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_reported_in_kafkas_words(kafka: KafkaJvm, tmp_path: Path) -> None:
     values = (b"\0\0\0\0", b"\2\0\0", b"\1\x63\0\0", b"\1\x14\0\0\0", b"\1\x04\0\2", b"\1\xff\xff\xff\x07\0", b"")
     path = tmp_path / NAME
     path.write_bytes(

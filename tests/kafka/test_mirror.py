@@ -75,7 +75,7 @@ def test_without_any_sync_nothing_is_translated(kafka: KafkaJvm) -> None:
 
 
 @pytest.mark.parametrize("lag_max", [0, 1, 3, 100])
-def test_the_same_offsets_are_told_at_once(kafka: KafkaJvm, lag_max: int) -> None:
+def test_the_same_offsets_are_emitted_at_once(kafka: KafkaJvm, lag_max: int) -> None:
     chance = random.Random(lag_max)
     for _ in range(60):
         upstream = downstream = chance.choice([0, 3, 1000])
@@ -85,11 +85,11 @@ def test_the_same_offsets_are_told_at_once(kafka: KafkaJvm, lag_max: int) -> Non
             upstream += chance.choice([1] * 60 + [2, 5, 0, -3])
             downstream = max(0, downstream + chance.choice([1] * 60 + [2, 40, 0, -2]))
             upstream = max(0, upstream)
-        state, told = SyncState(), []
+        state, ours = SyncState(), []
         for up, down in pairs:
             state, is_due = next_sync(state, Offset(up), Offset(down), lag_max)
-            told.append(is_due)
-        assert told == kafka.call("mirror", of="rule", lag_max=lag_max, pairs=pairs)
+            ours.append(is_due)
+        assert ours == kafka.call("mirror", of="rule", lag_max=lag_max, pairs=pairs)
 
 
 NAMES = ("orders", "one", "two", "us", "un", "heartbeats", "checkpoints", "internal", "__x", "a-internal", "", "é")
@@ -134,10 +134,10 @@ def test_records_have_the_same_bytes_and_are_read_back(kafka: KafkaJvm) -> None:
         assert kafka.call("mirror", of="sync", **fields) == [sync.key.hex(), sync.value.hex()]
         assert read_offset_sync(sync.key, sync.value) == sync
         point = Checkpoint(group, where, Offset(upstream), Offset(downstream), chance.choice(["", "m", "ü"]))
-        told = kafka.call("mirror", of="checkpoint", **fields, group=group, metadata=point.metadata)
-        assert told == [point.key.hex(), point.value.hex()]
+        theirs = kafka.call("mirror", of="checkpoint", **fields, group=group, metadata=point.metadata)
+        assert theirs == [point.key.hex(), point.value.hex()]
         assert read_checkpoint(point.key, point.value) == point
         beat = MirrorHeartbeat(group, topic, TimeMs(upstream))
-        told = kafka.call("mirror", of="heartbeat", source=group, target=topic, timestamp=upstream)
-        assert told == [beat.key.hex(), beat.value.hex()]
+        theirs = kafka.call("mirror", of="heartbeat", source=group, target=topic, timestamp=upstream)
+        assert theirs == [beat.key.hex(), beat.value.hex()]
         assert read_heartbeat(beat.key, beat.value) == beat

@@ -76,6 +76,6 @@ def test_consumers_read_what_was_acknowledged_and_what_we_recovered_compacted_an
     assert list(consumer_differences(evidence, tmp_path)) == []
 
 
-def test_a_record_that_no_consumer_read_is_told(evidence: Evidence, tmp_path: Path) -> None:
+def test_a_record_that_no_consumer_read_is_reported(evidence: Evidence, tmp_path: Path) -> None:
     lost = {**evidence.acknowledged, ("orders", 0, 10**6): ("lost", None)}
     assert len(list(consumer_differences(attrs.evolve(evidence, acknowledged=lost), tmp_path))) == 2

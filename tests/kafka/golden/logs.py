@@ -61,8 +61,8 @@ def print_batches(kafka: KafkaJvm, given: Mapping[str, Json], folder: Path) -> C
         emptied = given["expected"]["batches"]
         return {"expected": kafka.call("batches", folder=str(folder), file=file, emptied=emptied)}
     batches = given["input"]["batches"]
-    told = kafka.call("batches", folder=str(folder), file=file, batches=batches)
-    return {"input": given["input"], "expected": told}
+    answer = kafka.call("batches", folder=str(folder), file=file, batches=batches)
+    return {"input": given["input"], "expected": answer}
 
 
 def print_bitflips(kafka: KafkaJvm, given: Mapping[str, Json], folder: Path) -> Case:
@@ -74,7 +74,7 @@ def print_bitflips(kafka: KafkaJvm, given: Mapping[str, Json], folder: Path) -> 
 
 def print_segment(kafka: KafkaJvm, given: Mapping[str, Json], folder: Path) -> Case:
     """Print a segment: appends, files, look-ups and reads."""
-    told = kafka.call(
+    answer = kafka.call(
         "segment",
         folder=str(folder),
         config=given["config"],
@@ -84,17 +84,17 @@ def print_segment(kafka: KafkaJvm, given: Mapping[str, Json], folder: Path) -> C
         timestamps=[[row[0], row[5]] for row in given["timestampLookups"]],
         reads=[row[:3] for row in given["reads"]],
     )
-    return {"config": given["config"], "baseOffset": given["baseOffset"], "input": given["input"], **told}
+    return {"config": given["config"], "baseOffset": given["baseOffset"], "input": given["input"], **answer}
 
 
 def print_program(kafka: KafkaJvm, given: Mapping[str, Json], folder: Path) -> Case:
     """Print a program of operations."""
     asked = {name: given.get(name) for name in ("config", "startTimeMs", "topicId")}
     asked |= {"fileTimes": given["fileTimes"]} if "fileTimes" in given else {}
-    told = kafka.call("log", **asked, ops=[_operation(each) for each in given["ops"]], folder=str(folder))
+    answer = kafka.call("log", **asked, ops=[_operation(each) for each in given["ops"]], folder=str(folder))
     shutil.rmtree(folder / "run")
-    del told["folder"]
-    return dict(told)
+    del answer["folder"]
+    return dict(answer)
 
 
 def _operation(given: Mapping[str, Json]) -> Json:
@@ -111,8 +111,8 @@ def print_closed(kafka: KafkaJvm, given: Mapping[str, Json], folder: Path) -> Ca
     """Print the log that is written and closed before it is cut or damaged."""
     config, batches = given["config"], given["input"]["batches"]
     directory = str(folder / DIRECTORY)
-    told = kafka.call("close", directory=directory, config=config, batches=batches, nowMs=CLOSED_MS)
-    return {"config": config, "input": given["input"], **told}
+    answer = kafka.call("close", directory=directory, config=config, batches=batches, nowMs=CLOSED_MS)
+    return {"config": config, "input": given["input"], **answer}
 
 
 def print_truncate(kafka: KafkaJvm, given: Mapping[str, Json], folder: Path) -> Case:
@@ -121,9 +121,9 @@ def print_truncate(kafka: KafkaJvm, given: Mapping[str, Json], folder: Path) -> 
     results = []
     for offset in range(case["initialState"]["logEndOffset"] + 1):
         files = {path.name: path.read_bytes() for path in (folder / DIRECTORY).iterdir()}
-        told = opened(kafka, files, given["config"], folder / "run", clean=True, recoveryPoint=0, truncateTo=offset)
+        answer = opened(kafka, files, given["config"], folder / "run", clean=True, recoveryPoint=0, truncateTo=offset)
         names = ("truncated", "state", "files", "leaderEpochCheckpoint")
-        results.append({"offset": offset, **{name: told[name] for name in names}})
+        results.append({"offset": offset, **{name: answer[name] for name in names}})
     return {**case, "results": results}
 
 
@@ -149,8 +149,8 @@ def print_recovery(kafka: KafkaJvm, given: Mapping[str, Json], folder: Path) -> 
 
     def recovered(content: bytes) -> Json:
         damaged = {**files, last_log: content}
-        told = opened(kafka, damaged, given["config"], folder / "run", clean=False, recoveryPoint=0, read=True)
-        return told if "exception" in told else [told["logEndOffset"], told["segments"]]
+        answer = opened(kafka, damaged, given["config"], folder / "run", clean=False, recoveryPoint=0, read=True)
+        return answer if "exception" in answer else [answer["logEndOffset"], answer["segments"]]
 
     last = max(batch.position for batch in batches_in(whole))
     cuts = range(max(0, last - 3), len(whole) + 1) if last else range(len(whole) + 1)
@@ -180,15 +180,15 @@ def print_scenario(kafka: KafkaJvm, name: str, closed: Closed, config: Json, fol
     scenario, numbers = SCENARIOS[re.sub(r"\d+", "#", name)], tuple(map(int, re.findall(r"\d+", name)))
     point = scenario.recovery_point(closed, numbers)
     damaged = scenario.damage(closed, numbers)
-    told = opened(kafka, damaged, config, folder / "run", clean=scenario.clean, recoveryPoint=point)
-    if "exception" in told:
-        raise KafkaThrewError(told["exception"], name)
+    answer = opened(kafka, damaged, config, folder / "run", clean=scenario.clean, recoveryPoint=point)
+    if "exception" in answer:
+        raise KafkaThrewError(answer["exception"], name)
     return {
         "scenario": name,
-        "logEndOffset": told["logEndOffset"],
-        "state": told["state"],
-        "filesAfterOpen": told["files"],
-        "filesAfterClose": [[file, size, digest[:DIGEST_LENGTH]] for file, size, digest in told["closedFiles"]],
+        "logEndOffset": answer["logEndOffset"],
+        "state": answer["state"],
+        "filesAfterOpen": answer["files"],
+        "filesAfterClose": [[file, size, digest[:DIGEST_LENGTH]] for file, size, digest in answer["closedFiles"]],
     }
 
 
@@ -203,8 +203,8 @@ def print_checkpoints(kafka: KafkaJvm, given: Mapping[str, Json], folder: Path) 
             path.write_text(re.sub(r"(?m)^#\w.*$", DATE_LINE, path.read_text("utf-8")), "utf-8")
         files.append({"file": each["file"], "text": path.read_text("utf-8"), **content})
     for each in given["parse"]:
-        told = kafka.call("read_checkpoint", path=str(folder / "run" / "checkpoint"), text=each["text"])
-        texts.append({"text": each["text"], **told})
+        answer = kafka.call("read_checkpoint", path=str(folder / "run" / "checkpoint"), text=each["text"])
+        texts.append({"text": each["text"], **answer})
     shutil.rmtree(folder / "run")
     return {"files": files, "parse": texts}
 

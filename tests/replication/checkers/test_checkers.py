@@ -197,7 +197,7 @@ def test_a_break_behind_the_models_back_is_found(code: str, action: Action) -> N
     assert code in broken_by(action)
 
 
-def told(records: bytes) -> ConsumerFetchResponse:
+def fetched(records: bytes) -> ConsumerFetchResponse:
     return ConsumerFetchResponse(0, 1, ErrorCode.NONE, records, Offset(0), Offset(0))
 
 
@@ -208,8 +208,8 @@ STRANGE: Final = BrokerRecord(BrokerId(0), BrokerStatus(epoch=99))  # type: igno
     ("code", "message", "sent"),
     [
         ("I19", SessionsDue(), (ProduceResponse(0, 1, -1, ErrorCode.NONE, Offset(10_000), appended=True),)),
-        ("I18", SessionsDue(), (told(forged(1, 10_000, 0)),)),
-        ("I17", SessionsDue(), (told(forged(999_999, 0, 0)),)),
+        ("I18", SessionsDue(), (fetched(forged(1, 10_000, 0)),)),
+        ("I17", SessionsDue(), (fetched(forged(999_999, 0, 0)),)),
         ("I23", MetadataFetchResponse(1, 0, (STRANGE,)), ()),
     ],
 )
@@ -339,7 +339,7 @@ def test_what_a_forbidden_election_loses_is_lost_for_no_reason() -> None:
     assert [lost.value for lost in report.lost_for_no_reason] == [1]
 
 
-def test_lost_records_are_told_with_what_took_them() -> None:
+def test_lost_records_are_listed_with_what_took_them() -> None:
     references = reference(Entry(0, 1), Entry(0, 2))
     references[0].give_up(1, TimeMs(40), UncleanElection(BrokerId(2), 3, Ground.SETTING))
     references[0].gone[2] = "broker 0 cut it"

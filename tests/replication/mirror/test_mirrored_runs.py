@@ -215,9 +215,9 @@ def test_a_failover_misses_nothing_and_at_rest_reads_little_again(
     is_at_rest: bool, is_synced: bool, missed_count: int, again: int, codes: list[str]
 ) -> None:
     """Two records are there twice; the group stands at 50."""
-    told = attrs.evolve(failover(50, 11, is_synced=is_synced), missed_count=missed_count, read_again_count=again)
+    group = attrs.evolve(failover(50, 11, is_synced=is_synced), missed_count=missed_count, read_again_count=again)
     last = OffsetSync(PARTITION, Offset(10), Offset(10))
-    found = check_failover(told, copy("abcd", "ababcd"), 10 if is_at_rest else None, last)
+    found = check_failover(group, copy("abcd", "ababcd"), 10 if is_at_rest else None, last)
     assert [finding.code for finding in found] == codes
 
 
