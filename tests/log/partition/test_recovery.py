@@ -50,13 +50,22 @@ from tests.support.recorded import Move, RecordedStorage
 UNCLEAN = LastShutdown(clean=False)
 
 
+def named(base_offset: int, kind: str) -> str:
+    """Return the path of a segment's file."""
+    return f"{DIRECTORY}/{base_offset:020d}{kind}"
+
+
+def stored(image: DiskImage) -> MemoryStorage:
+    return storage_of(ManualClock(NOW), image)
+
+
 def reopened(image: DiskImage, settings: LogConfig, last_shutdown: LastShutdown = UNCLEAN) -> PartitionLog:
-    storage = storage_of(ManualClock(NOW), image)
+    storage = stored(image)
     return PartitionLog.open(storage, DIRECTORY, settings, last_shutdown, now_ms=NOW)
 
 
-def with_file(image: DiskImage, name: str, content: bytes) -> DiskImage:
-    return DiskImage({**image.files, f"{DIRECTORY}/{name}": content}, image.directories)
+def with_files(image: DiskImage, files: dict[str, bytes]) -> DiskImage:
+    return DiskImage({**image.files, **files}, image.directories)
 
 
 @given(
@@ -80,11 +89,10 @@ def test_the_two_ways_to_recover_a_segment_end_alike(
         sequence += count
     log.close(now_ms=NOW)
     image = image_of(log.storage)
-    name = "00000000000000000000.log"
-    content = bytearray(image.files[f"{DIRECTORY}/{name}"])
+    content = bytearray(image.files[named(0, ".log")])
     if damaged is not None and damaged % len(content) % 97 > 24:  # Not in the first header, so that something is left.
         content[damaged % len(content)] ^= 0x10
-    image = with_file(image, name, bytes(content))
+    image = with_files(image, {named(0, ".log"): bytes(content)})
     results: list[tuple[object, dict[str, bytes]]] = []
     for threshold in (0, 10**9):
         with pytest.MonkeyPatch.context() as patch:
@@ -101,7 +109,7 @@ def test_the_two_ways_to_recover_a_segment_end_alike(
 
 def test_a_batch_below_its_segment_cannot_be_split_off() -> None:
     settings = config(segment_bytes=10_000)
-    image = DiskImage({f"{DIRECTORY}/00000000000000000100.log": batch(base_offset=7)}, frozenset({DIRECTORY}))
+    image = DiskImage({named(100, ".log"): batch(base_offset=7)}, frozenset({DIRECTORY}))
     with pytest.raises(IllegalArgumentError, match="ends within reach of its base offset: it cannot be split"):
         reopened(image, settings)
 
@@ -109,11 +117,11 @@ def test_a_batch_below_its_segment_cannot_be_split_off() -> None:
 def test_offsets_that_go_back_empty_the_segment_where_an_entry_falls_due() -> None:
     settings = config(segment_bytes=10_000, index_interval_bytes=0)
     content = b"".join(batch(base_offset=offset, partition_leader_epoch=0) for offset in (0, 5, 3))
-    image = DiskImage({f"{DIRECTORY}/00000000000000000000.log": content}, frozenset({DIRECTORY}))
+    image = DiskImage({named(0, ".log"): content}, frozenset({DIRECTORY}))
     with pytest.raises(InvalidOffsetError):
         # Without an index the segment is recovered while it is loaded, where Kafka does not expect this either.
         reopened(image, settings)
-    indexed = with_file(image, "00000000000000000000.index", b"")
+    indexed = with_files(image, {named(0, ".index"): b""})
     emptied = reopened(indexed, settings)
     assert (emptied.log_end_offset, emptied.active_segment.size_bytes) == (0, 0)
 
@@ -152,22 +160,14 @@ def three_segments(count: int = 3) -> DiskImage:
     return image_of(log.storage)
 
 
-def named(base_offset: int, kind: str) -> str:
-    return f"{DIRECTORY}/{base_offset:020d}{kind}"
-
-
 def without(image: DiskImage, *kinds: str) -> DiskImage:
     return DiskImage({path: data for path, data in image.files.items() if not path.endswith(kinds)}, image.directories)
-
-
-def with_files(image: DiskImage, files: dict[str, bytes]) -> DiskImage:
-    return DiskImage({**image.files, **files}, image.directories)
 
 
 def started(
     image: DiskImage, last_shutdown: LastShutdown = UNCLEAN, directory: str = DIRECTORY, **settings_named: str
 ) -> PartitionLog:
-    storage = storage_of(ManualClock(NOW), image)
+    storage = stored(image)
     settings = config(segment_bytes=10_000, **settings_named)
     return PartitionLog.open(storage, directory, settings, last_shutdown, now_ms=NOW)
 
@@ -296,7 +296,7 @@ def test_a_marker_that_cannot_be_read_ends_its_segment_behind_it_and_keeps_the_l
     marker[17:21] = crc32c(bytes(marker[21:])).to_bytes(4)
     sound = b"" if is_first else batch(2, producer_id=9, producer_epoch=0, base_sequence=0, is_transactional=True)
     content = sound + bytes(marker) + batch(base_offset=3) + batch(base_offset=4)
-    storage = storage_of(ManualClock(NOW), DiskImage({named(0, ".log"): content}, frozenset({DIRECTORY})))
+    storage = stored(DiskImage({named(0, ".log"): content}, frozenset({DIRECTORY})))
     with pytest.raises(InvalidRecordError):
         opened(storage, config(segment_bytes=10_000), last_shutdown=UNCLEAN)
     assert image_of(storage).files[named(0, ".log")] == sound + bytes(marker)
@@ -335,7 +335,7 @@ def test_a_log_that_was_closed_is_opened_without_moving_a_file() -> None:
     log = opened(settings=config(segment_bytes=100))
     appended(log, batch(), batch(), batch())
     log.close(now_ms=NOW)
-    storage = RecordedStorage(storage_of(ManualClock(NOW), image_of(log.storage)))
+    storage = RecordedStorage(stored(image_of(log.storage)))
     opened(storage, config(segment_bytes=100), last_shutdown=LastShutdown(recovery_point=Offset(3)))
     assert not [each for each in storage.recording().operations if isinstance(each, Move)]
 
@@ -350,7 +350,7 @@ def test_producers_that_recovery_finds_are_known_only_if_they_have_not_expired(
     appended(log, *[of_producer(2 * number) for number in range(batch_count)])
     image = image_of(log.storage)
     newest_ms = NOW + 1  # Of the last batch of two.
-    storage = storage_of(ManualClock(NOW), image)
+    storage = stored(image)
     settings = config(segment_bytes=10_000)
     again = PartitionLog.open(storage, DIRECTORY, settings, UNCLEAN, now_ms=TimeMs(newest_ms + age_ms))
     assert [each.producer_id for each in again.state().producers] == ids
@@ -363,9 +363,9 @@ PARTS: Final = {0: batch(2) + batch(base_offset=7, timestamp=NOW - 5), FAR: batc
 """What each new segment must hold, by its base offset."""
 IMAGE: Final = DiskImage(
     {
-        f"{DIRECTORY}/{0:020d}.log": b"".join(PARTS.values()),
-        f"{DIRECTORY}/{0:020d}.index": b"",
-        f"{DIRECTORY}/{0:020d}.timeindex": b"",
+        named(0, ".log"): b"".join(PARTS.values()),
+        named(0, ".index"): b"",
+        named(0, ".timeindex"): b"",
     },
     frozenset({DIRECTORY}),
 )
@@ -384,12 +384,12 @@ def split(storage: Storage) -> PartitionLog:
 
 def test_a_part_has_the_entries_of_a_segment_that_is_not_written_any_more() -> None:
     # LocalLog.splitOverflowedSegment calls onBecomeInactiveSegment for each part.
-    log = split(storage_of(ManualClock(NOW), IMAGE))
+    log = split(stored(IMAGE))
     first = log.segments[0]
     assert first.time_index.last_entry == TimestampOffset(NOW + 1, 1)
     files = image_of(log.storage).files
     for kind, entries in ((".index", first.offset_index), (".timeindex", first.time_index)):
-        path = f"{DIRECTORY}/{0:020d}{kind}"
+        path = named(0, kind)
         assert len(files[path]) == entries.entry_count * entries.entry_size_bytes, kind
 
 
@@ -403,9 +403,9 @@ def test_a_part_is_as_old_as_the_segment_was() -> None:
 
 @pytest.mark.parametrize("seed", range(LOSS_COUNT))
 def test_power_loss_after_a_split_takes_nothing_that_was_flushed_before(seed: int) -> None:
-    storage = RecordedStorage(storage_of(ManualClock(NOW), IMAGE))
+    storage = RecordedStorage(stored(IMAGE))
     split(storage)
-    left = storage_of(ManualClock(NOW), power_loss(storage.recording(), SplitMix64(seed)))
+    left = stored(power_loss(storage.recording(), SplitMix64(seed)))
     again = split(left)
     assert bytes(again.segments[0].records.view()).startswith(PARTS[0])
     assert again.log_end_offset == FAR + 3
@@ -414,10 +414,10 @@ def test_power_loss_after_a_split_takes_nothing_that_was_flushed_before(seed: in
 @pytest.mark.parametrize("end", [batch(base_offset=FAR + 3)[:-1], b"\0" * 20])
 def test_a_segment_with_an_end_that_is_no_batch_cannot_be_split(end: bytes) -> None:
     """LocalLog.splitOverflowedSegment asks for a batch at every place up to the end of the file."""
-    path = f"{DIRECTORY}/{0:020d}.log"
-    image = DiskImage({**IMAGE.files, path: IMAGE.files[path] + end}, IMAGE.directories)
+    path = named(0, ".log")
+    image = with_files(IMAGE, {path: IMAGE.files[path] + end})
     with pytest.raises(BrokersideError):
-        split(storage_of(ManualClock(NOW), image))
+        split(stored(image))
 
 
 def test_a_batch_that_ends_below_its_own_base_fits_no_segment() -> None:
@@ -425,10 +425,10 @@ def test_a_batch_that_ends_below_its_own_base_fits_no_segment() -> None:
     backwards = bytearray(batch(base_offset=FAR))
     backwards[LAST_OFFSET_DELTA : LAST_OFFSET_DELTA + 4] = (-2).to_bytes(4, signed=True)
     backwards[17:21] = crc32c(bytes(backwards[21:])).to_bytes(4)
-    path = f"{DIRECTORY}/{0:020d}.log"
-    image = DiskImage({**IMAGE.files, path: PARTS[0] + bytes(backwards) + PARTS[FAR]}, IMAGE.directories)
+    path = named(0, ".log")
+    image = with_files(IMAGE, {path: PARTS[0] + bytes(backwards) + PARTS[FAR]})
     with pytest.raises(IllegalStateError, match="fits a segment of its own"):
-        split(storage_of(ManualClock(NOW), image))
+        split(stored(image))
 
 
 def test_a_chunk_is_one_append_and_grows_only_for_a_larger_batch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -451,13 +451,13 @@ def test_a_chunk_is_one_append_and_grows_only_for_a_larger_batch(monkeypatch: py
 
 def test_the_snapshot_of_a_segment_without_a_successor_is_deleted_after_the_delay() -> None:
     """LogLoader.retryOnOffsetOverflow: a segment is named by its first batch, so its old name may be gone."""
-    files = {f"{DIRECTORY}/{100:020d}{kind}": b"" for kind in (".index", ".timeindex", ".snapshot")}
-    files |= {f"{DIRECTORY}/{0:020d}{kind}": b"" for kind in (".index", ".timeindex")}
-    files[f"{DIRECTORY}/{0:020d}.log"] = batch(2)
-    files[f"{DIRECTORY}/{100:020d}.log"] = batch(base_offset=103) + batch(base_offset=FAR + 100)
+    files = {named(100, kind): b"" for kind in (".index", ".timeindex", ".snapshot")}
+    files |= {named(0, kind): b"" for kind in (".index", ".timeindex")}
+    files[named(0, ".log")] = batch(2)
+    files[named(100, ".log")] = batch(base_offset=103) + batch(base_offset=FAR + 100)
     last = LastShutdown(clean=False, recovery_point=Offset(100))
     settings = config(segment_bytes=10_000)
-    log = opened(storage_of(ManualClock(NOW), DiskImage(files, frozenset({DIRECTORY}))), settings, last_shutdown=last)
+    log = opened(stored(DiskImage(files, frozenset({DIRECTORY}))), settings, last_shutdown=last)
     assert [each.base_offset for each in log.segments] == [0, 103, FAR + 100]
     deleted = [f"{100:020d}.{kind}.deleted" for kind in ("index", "log", "snapshot", "timeindex")]
     assert [name for name in log.storage.list(DIRECTORY) if name.endswith(".deleted")] == deleted
@@ -465,11 +465,9 @@ def test_the_snapshot_of_a_segment_without_a_successor_is_deleted_after_the_dela
 
 def test_a_segment_that_was_loaded_before_another_had_to_be_split_is_closed_before_it_is_loaded_again() -> None:
     """LogLoader.load closes the segments that a try has opened before the next one."""
-    sound = {f"{DIRECTORY}/{0:020d}{kind}": b"" for kind in (".index", ".timeindex")} | {
-        f"{DIRECTORY}/{0:020d}.log": batch(2)
-    }
-    far = {f"{DIRECTORY}/{10:020d}.log": batch(base_offset=10) + batch(base_offset=10 + FAR)}
-    storage = OpenFiles(storage_of(ManualClock(NOW), DiskImage({**sound, **far}, frozenset({DIRECTORY}))))
+    sound = {named(0, kind): b"" for kind in (".index", ".timeindex")} | {named(0, ".log"): batch(2)}
+    far = {named(10, ".log"): batch(base_offset=10) + batch(base_offset=10 + FAR)}
+    storage = OpenFiles(stored(DiskImage({**sound, **far}, frozenset({DIRECTORY}))))
     log = opened(storage, config(segment_bytes=10_000), last_shutdown=LastShutdown(recovery_point=Offset(10)))
     assert [each.base_offset for each in log.segments] == [0, 10, 10 + FAR]
     log.close(now_ms=NOW)
@@ -477,7 +475,7 @@ def test_a_segment_that_was_loaded_before_another_had_to_be_split_is_closed_befo
 
 
 def test_the_segment_that_was_split_is_deleted_after_the_delay() -> None:
-    log = split(storage_of(ManualClock(NOW), IMAGE))
+    log = split(stored(IMAGE))
     assert logs_in(log.storage) == PARTS
     names = log.storage.list(DIRECTORY)
     assert [name for name in names if name.endswith(".log.deleted")] == [f"{0:020d}.log.deleted"]
@@ -501,22 +499,14 @@ def closed_segments() -> DiskImage:
     return image_of(log.storage)
 
 
-def path_of(base_offset: int, kind: str) -> str:
-    return f"{DIRECTORY}/{base_offset:020d}{kind}"
-
-
-def changed(image: DiskImage, path: str, content: bytes) -> DiskImage:
-    return DiskImage({**image.files, path: content}, image.directories)
-
-
 def flipped(image: DiskImage, path: str, position: int) -> DiskImage:
     content = bytearray(image.files[path])
     content[position] ^= 0x10
-    return changed(image, path, bytes(content))
+    return with_files(image, {path: bytes(content)})
 
 
 def restarted(image: DiskImage, last_shutdown: LastShutdown = UNCLEAN) -> PartitionLog:
-    log = opened(storage_of(ManualClock(NOW), image), SETTINGS, last_shutdown=last_shutdown)
+    log = opened(stored(image), SETTINGS, last_shutdown=last_shutdown)
     log.update_high_watermark(log.log_end_offset)
     return log
 
@@ -527,7 +517,7 @@ def test_s81_entries_that_an_index_lacks_after_a_crash_are_made_again(kinds: tup
     """The machine stops after a batch reached the log file and before its entries reached the indexes."""
     image = damaged = closed_segments()
     for kind in kinds:
-        damaged = changed(damaged, path_of(12, kind), image.files[path_of(12, kind)][:kept_bytes])
+        damaged = with_files(damaged, {named(12, kind): image.files[named(12, kind)][:kept_bytes]})
     log = restarted(damaged)
     sound = restarted(image, LastShutdown())
     for each, expected in zip(log.segments, sound.segments, strict=True):
@@ -567,15 +557,15 @@ def test_s82_a_pass_of_the_cleaner_that_is_broken_off_is_undone_or_done(
 ) -> None:
     """The machine stops while the cleaner puts a new segment in the place of two old ones, in one of four phases."""
     before, after = compacted(cleans=False), compacted(cleans=True)
-    old = {path_of(base_offset, kind) for base_offset in (0, 2) for kind in (LOG, OFFSET_INDEX, TIME_INDEX)}
-    new = {kind: after.files[path_of(0, kind)] for kind in (LOG, OFFSET_INDEX, TIME_INDEX)}
+    old = {named(base_offset, kind) for base_offset in (0, 2) for kind in (LOG, OFFSET_INDEX, TIME_INDEX)}
+    new = {kind: after.files[named(0, kind)] for kind in (LOG, OFFSET_INDEX, TIME_INDEX)}
     suffixes = dict.fromkeys(new, {"cleaned": CLEANED, "originals deleted": ""}.get(phase, SWAP))
     if phase == "partly swap":
         suffixes[TIME_INDEX] = CLEANED
     renamed = DELETED if phase == "originals deleted" else ""
     files = {path + renamed if path in old else path: content for path, content in before.files.items()}
-    files |= {path_of(0, kind) + suffix: new[kind] for kind, suffix in suffixes.items()}
-    storage = storage_of(ManualClock(NOW), DiskImage(files, before.directories))
+    files |= {named(0, kind) + suffix: new[kind] for kind, suffix in suffixes.items()}
+    storage = stored(DiskImage(files, before.directories))
     log = PartitionLog.open(storage, DIRECTORY, config_of(), shutdown, now_ms=NOW)
     found = pairs_of(log)
     assert found == [
@@ -593,7 +583,7 @@ def test_s82_a_pass_of_the_cleaner_that_is_broken_off_is_undone_or_done(
 def test_s84_epochs_beyond_the_end_of_the_log_are_forgotten() -> None:
     """The checkpoint of leader epochs reached the disk, and the batches of the new epoch did not."""
     ahead = b"0\n3\n%d 0\n%d 18\n%d 40\n" % (EPOCH, EPOCH + 1, EPOCH + 2)
-    log = restarted(changed(closed_segments(), f"{DIRECTORY}/{LEADER_EPOCH_FILE}", ahead))
+    log = restarted(with_files(closed_segments(), {f"{DIRECTORY}/{LEADER_EPOCH_FILE}": ahead}))
     assert log.state().leader_epochs == (EpochEntry(EPOCH, Offset(0)),)
     newer = log.end_offset_for_epoch(LeaderEpoch(EPOCH + 2))
     assert newer is None or newer.leader_epoch <= EPOCH
@@ -618,21 +608,17 @@ def test_s86_a_recovery_checkpoint_that_cannot_be_read_means_all_of_the_log(cont
     trusting = matrix.Broker(stored(damaged))
     trusting.open()
     assert (trusting.directory.unreadable, trusting.log.log_end_offset) == ({}, 11)
-    distrusting = matrix.Broker(stored(changed(damaged, RECOVERY_POINT_FILE, content)))
+    distrusting = matrix.Broker(stored(with_files(damaged, {RECOVERY_POINT_FILE: content})))
     distrusting.open()
     assert list(distrusting.directory.unreadable) == ([RECOVERY_POINT_FILE] if content else [])  # Empty: of no log.
     assert distrusting.log.log_end_offset == 7
 
 
-def stored(image: DiskImage) -> MemoryStorage:
-    return storage_of(ManualClock(NOW), image)
-
-
 def test_s88_a_damaged_batch_below_the_recovery_point_is_found_by_its_readers_only() -> None:
     """A bit of a batch in the middle turns, and the log was closed: it opens whole, and each reader stops there."""
     image = closed_segments()
-    middle = next(iter(batches_in(image.files[path_of(6, LOG)]))).size_bytes
-    leader = restarted(flipped(image, path_of(6, LOG), middle + 70), LastShutdown(clean=True))
+    middle = next(iter(batches_in(image.files[named(6, LOG)]))).size_bytes
+    leader = restarted(flipped(image, named(6, LOG), middle + 70), LastShutdown(clean=True))
     assert leader.log_end_offset == 18
     follower = opened(settings=SETTINGS)
     while follower.log_end_offset < 8:
