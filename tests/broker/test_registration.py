@@ -40,7 +40,7 @@ SHUTDOWNS = (
 def kafka_heartbeat(
     state: BrokerState, heartbeat: Heartbeat, *, registration_offset: int, leads: bool, shutdown_seen_by_all: bool
 ) -> BrokerState:
-    """BrokerHeartbeatManager.calculateNextBrokerState told as nested questions, for comparison with the table."""
+    """BrokerHeartbeatManager.calculateNextBrokerState as nested questions, for comparison with the table."""
     if state is S.CONTROLLED_SHUTDOWN:
         return S.SHUTDOWN_NOW if not leads and shutdown_seen_by_all else S.CONTROLLED_SHUTDOWN
     if state is S.UNFENCED:

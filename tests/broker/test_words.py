@@ -143,14 +143,14 @@ def test_a_printed_size_reads_back_within_its_rounding(size_bytes: int) -> None:
     assert abs(parse_size(format_size(size_bytes)) - size_bytes) <= max(1, size_bytes * 0.0501)
 
 
-def test_it_starts_at_zero_and_advances_by_what_it_is_told() -> None:
+def test_it_starts_at_zero_and_advances_by_the_time_given() -> None:
     clock = ManualClock()
     assert clock.advance(DurationMs(500)) == 500
     assert clock.advance(DurationMs(0)) == 500
     assert clock.now_ms() == 500
 
 
-def test_it_goes_back_only_when_told_to() -> None:
+def test_it_goes_back_only_when_that_is_allowed() -> None:
     clock = ManualClock(TimeMs(10))
     with pytest.raises(UsageError, match=r"^the clock stands at 10 ms and cannot go back to 9 ms$"):
         clock.set(TimeMs(9))
@@ -204,7 +204,7 @@ def test_an_input_error_keeps_the_whole_value_and_shows_its_beginning() -> None:
         ({"source": "0.log", "position": 61}, "0.log at byte 61: wrong checksum"),
     ],
 )
-def test_damage_is_told_with_its_byte(fields: dict[str, object], message: str) -> None:
+def test_damage_is_reported_with_its_byte(fields: dict[str, object], message: str) -> None:
     error = CorruptDataError("wrong checksum", **fields)  # type: ignore[arg-type] # the fields of each case.
     assert str(error) == message
     assert error.position == fields.get("position")

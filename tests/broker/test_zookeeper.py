@@ -1,4 +1,4 @@
-"""ZooKeeper's rules: what is refused, what counts up, who is told, and what goes with a session."""
+"""ZooKeeper's rules: what is refused, what counts up, who is notified, and what goes with a session."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_sequential_nodes_are_numbered_by_the_children_that_the_parent_ever_had(
     assert tree.children("/p") == ("other", "n-0000000002")
 
 
-def test_a_watch_on_children_tells_of_the_next_that_comes_or_goes_and_of_no_write() -> None:
+def test_a_watch_on_children_fires_for_the_next_that_comes_or_goes_and_of_no_write() -> None:
     tree = grown()
     tree.children("/a", A)
     tree.children("/a", B)
@@ -111,7 +111,7 @@ def test_a_watch_on_children_tells_of_the_next_that_comes_or_goes_and_of_no_writ
     assert tree.create("/a/c").events == ()
 
 
-def test_who_watches_a_node_and_its_children_is_told_once_that_it_is_gone() -> None:
+def test_who_watches_a_node_and_its_children_is_notified_once_that_it_is_gone() -> None:
     tree = grown()
     tree.get("/a/b", A)
     tree.children("/a/b", A)
@@ -161,7 +161,7 @@ class Plain:
         return fired
 
     def do(self, name: str, path: str, session: Session, version: int) -> set[tuple[str, Session]] | None:
-        """Return who is told; None where it is refused."""
+        """Return who is notified; None where it is refused."""
         if name == "open":
             self.sessions.add(session)
         elif name == "close":

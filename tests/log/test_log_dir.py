@@ -69,7 +69,7 @@ def with_two_logs() -> tuple[MemoryStorage, LogDir]:
     return storage, log_dir
 
 
-def test_a_checkpoint_that_cannot_be_read_counts_as_empty_and_is_told() -> None:
+def test_a_checkpoint_that_cannot_be_read_counts_as_empty_and_is_reported() -> None:
     storage, log_dir = with_two_logs()
     log_dir.shut_down(now_ms=NOW_MS)
     storage.replace(RECOVERY_POINT_FILE, b"1\n0\n")

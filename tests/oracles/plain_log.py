@@ -83,7 +83,7 @@ class PlainLog:
         self.high_watermark = max(self.start_offset, min(offset, self.end_offset))
 
     def begin_at(self, offset: int) -> bool:
-        """Forget what lies below `offset`; tell whether that is allowed."""
+        """Forget what lies below `offset`; return whether that is allowed."""
         if offset > self.high_watermark:
             return False
         self.start_offset = max(self.start_offset, offset)

@@ -33,10 +33,10 @@ PARTITIONS = st.frozensets(st.builds(TopicPartition, TOPICS, st.integers(0, 50).
 def test_a_subscription_is_read_as_it_was_written(
     topics: tuple[str, ...], owned: frozenset[TopicPartition], generation: int, rack: str | None, user_data: bytes
 ) -> None:
-    told = Subscription(
+    written = Subscription(
         topics=topics, owned=tuple(sorted(owned)), generation=generation, rack=rack, user_data=user_data
     )
-    assert read_subscription(told.to_bytes()) == told
+    assert read_subscription(written.to_bytes()) == written
 
 
 @given(partitions=PARTITIONS, generation=st.integers(-1, 2**31 - 1))

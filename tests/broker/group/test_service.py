@@ -177,19 +177,19 @@ def test_an_assignment_and_a_commit_are_answered_when_they_are_stored() -> None:
 
 
 @pytest.mark.parametrize(
-    ("failure", "told"),
+    ("failure", "response_error"),
     [
         (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_COORDINATOR),
         (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.COORDINATOR_NOT_AVAILABLE),
         (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.COORDINATOR_NOT_AVAILABLE),
     ],
 )
-def test_a_commit_that_is_not_stored_is_refused_and_not_known(failure: ErrorCode, told: ErrorCode) -> None:
+def test_a_commit_that_is_not_stored_is_refused_and_not_known(failure: ErrorCode, response_error: ErrorCode) -> None:
     driver = Driver()
     me = driver.joined()
     ticket = driver.commit(me, 1)
     driver.store(failure)
-    assert driver.replies[ticket] == OffsetCommitResponse((told,))
+    assert driver.replies[ticket] == OffsetCommitResponse((response_error,))
     assert driver.committed() is None
 
 
@@ -219,7 +219,7 @@ def test_another_coordinator_goes_on_with_the_generation_and_the_offsets() -> No
     assert answer.assignment == write_assignment([P0])
 
 
-def test_whoever_waits_when_the_coordinator_moves_is_told_to_look_for_it() -> None:
+def test_whoever_waits_when_the_coordinator_moves_is_asked_to_look_for_it() -> None:
     driver = Driver()
     me = driver.joined()
     ticket = driver.commit(me, 1)
@@ -236,7 +236,7 @@ def beat(driver: Driver, **named: object) -> int:
     return driver.send(ConsumerGroupHeartbeatRequest(client_id="c", **{**full, **named}))  # type: ignore[arg-type]  # Named by the tests.
 
 
-def test_a_consumer_member_is_answered_when_the_group_that_it_is_told_of_is_stored() -> None:
+def test_a_consumer_member_is_answered_when_the_group_of_its_answer_is_stored() -> None:
     driver = Driver()
     ticket = beat(driver)
     assert ticket not in driver.replies

@@ -163,7 +163,7 @@ def test_a_batch_that_cannot_hold_its_header_is_refused() -> None:
     )
 
 
-def test_an_unknown_codec_and_broken_compression_are_told_apart() -> None:
+def test_an_unknown_codec_and_broken_compression_are_distinguished() -> None:
     with pytest.raises(UnknownCodecError, match=r"Unknown compression type id: 5$"):
         v2(b"", 1, attributes=5).records()
     with pytest.raises(DecompressionError, match=r"^x\.log at byte 0: lz4: not a frame$"):

@@ -156,7 +156,7 @@ def test_dump_stops_at_damage_with_status_1_and_goes_on_if_asked(partition: Path
 
 
 @pytest.mark.parametrize("how", [(), ("--json",), ("--keep-going", "--json")])
-def test_dump_tells_a_wrong_checksum_with_status_1(partition: Path, how: tuple[str, ...]) -> None:
+def test_dump_reports_a_wrong_checksum_with_status_1(partition: Path, how: tuple[str, ...]) -> None:
     path = damaged(partition)
     found = answer("dump", path, *how)
     assert found.status == EXIT_REFUSED
@@ -167,7 +167,7 @@ def test_dump_tells_a_wrong_checksum_with_status_1(partition: Path, how: tuple[s
 
 
 @pytest.mark.parametrize("how", [(), ("--json",), ("--keep-going",)])
-def test_dump_tells_a_torn_tail_with_status_1(partition: Path, how: tuple[str, ...]) -> None:
+def test_dump_reports_a_torn_tail_with_status_1(partition: Path, how: tuple[str, ...]) -> None:
     path = sorted(partition.glob(f"*{LOG}"))[-1]
     path.write_bytes(path.read_bytes()[:-1])
     found = answer("dump", path, *how)
@@ -184,7 +184,7 @@ def test_reading_changes_nothing(partition: Path, command: str) -> None:
     assert contents(partition.parent) == before
 
 
-def test_verify_tells_each_damage_and_what_was_passed_over(partition: Path) -> None:
+def test_verify_reports_each_damage_and_what_was_passed_over(partition: Path) -> None:
     path = damaged(partition)
     found = answer("verify", partition, "--keep-going")
     assert found.status == EXIT_REFUSED
@@ -368,7 +368,7 @@ def test_a_segment_that_a_broker_left_on_its_way_is_read_when_it_is_named(partit
     assert str(gone) not in answer("dump", partition).out
 
 
-def test_a_link_that_is_named_is_followed_and_one_in_a_directory_is_told(partition: Path, tmp_path: Path) -> None:
+def test_a_link_that_is_named_is_followed_and_one_in_a_directory_is_reported(partition: Path, tmp_path: Path) -> None:
     name = "00000000000000000000.log"
     (tmp_path / "t-0").mkdir()
     link = tmp_path / "t-0" / name

@@ -126,7 +126,7 @@ def test_older_messages_cannot_be_left_empty_at_the_end_of_a_pass() -> None:
 
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.LZ4])
-def test_damage_is_told_with_its_place_and_changes_nothing(codec: Codec) -> None:
+def test_damage_is_reported_with_its_place_and_changes_nothing(codec: Codec) -> None:
     written = Written.empty()
     written.append((b"a", b"1"))
     written.append((b"a", b"2" * 50), codec=codec)

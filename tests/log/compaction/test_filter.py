@@ -97,7 +97,7 @@ def test_what_is_left_of_each_batch_is_what_the_slow_cleaner_leaves(
 
 @given(cases())
 @settings(max_examples=15)
-def test_the_indexes_are_told_what_is_in_the_batches_that_are_left(
+def test_the_indexes_receive_what_is_in_the_batches_that_are_left(
     case: tuple[tuple[Written, ...], SlowCleaner],
 ) -> None:
     written, slow = case

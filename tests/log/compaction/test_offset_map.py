@@ -96,11 +96,11 @@ def superseded(offset_map: OffsetMap, asked: BatchColumns) -> list[bool]:
     [
         ([b"a", None, b"a"], [0, 1, 2]),  # Without a key, which a cleaner counts one by one.
         ([b"a", b"a", b"a"], [0, 2, 1]),  # Not ascending.
-        ([b"a", b"b", b"a"], [0, 5, 7]),  # Behind the end that the header tells.
+        ([b"a", b"b", b"a"], [0, 5, 7]),  # Behind the end that the header says.
         ([b"a", b"a", b"a"], [-1, 1, 2]),  # Before its beginning.
     ],
 )
-def test_nothing_is_told_of_any_batch_where_records_are_not_as_headers_say(
+def test_no_batch_is_superseded_where_records_are_not_as_headers_say(
     keys: list[bytes | None], offsets: list[int]
 ) -> None:
     offset_map = OffsetMap(100)
@@ -121,12 +121,12 @@ def test_a_batch_is_superseded_if_none_of_its_records_would_stay(
     asked = batches([len(batch) for batch in drawn])
     offset_map = OffsetMap(slot_count, 0.9)
     offset_map.put(columns(keys), asked, Offset(start_offset))
-    told = np.array(superseded(offset_map, asked))
+    is_superseded = np.array(superseded(offset_map, asked))
     none_stays = offset_map.latest(columns(keys), asked).kept_count == 0
-    assert not (told & ~none_stays).any()
+    assert not (is_superseded & ~none_stays).any()
     if None not in keys and start_offset == 0:
         mapped = asked.last_offset <= offset_map.latest_offset
-        assert (told == none_stays)[mapped].all()
+        assert (is_superseded == none_stays)[mapped].all()
 
 
 def test_a_map_that_could_hold_no_more_than_one_key_is_refused() -> None:

@@ -3,8 +3,9 @@
 Decides, for one such disk, whether the directory that is opened from it owes nothing:
 - no checkpoint is unreadable, and the marker of a clean shutdown is there only after all else;
 - S3: the log is a whole number of batches from its start on, as they stood at some moment of the program, with all that
-  was flushed before the loss, and begins no later than it was told to. One exception is Kafka's own and counted: where
-  two segments are not flushed, the first may end early between two batches; nothing is cut then and the second stays;
+  was flushed before the loss, and begins no later than its log start was. One exception is Kafka's own and counted:
+  where two segments are not flushed, the first may end early between two batches; nothing is cut then and the second
+  stays;
 - after a pass of the cleaner, S1: nothing but superseded records is gone, and each group is old or new;
 - opened once more, nothing changes, and an append goes on.
 
@@ -282,7 +283,10 @@ def check_indexes_read_alike(log: PartitionLog) -> None:
 
 
 def check_prefix(moments: list[Moment], last: int, log: PartitionLog) -> bool:
-    """S3: what was flushed is there, and all that is there is how the log began at some moment; tell if without gap."""
+    """S3: what was flushed is there, and all that is there is how the log began at some moment.
+
+    Return whether the log has no gap.
+    """
     around, before = moments[last : last + 2], moments[: last + 2]
     sure_offset = min(min(moment.flushed_offset, end_of(moment.contents)) for moment in around)
     start_offset, end_offset = log.log_start_offset, log.log_end_offset

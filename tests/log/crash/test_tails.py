@@ -264,7 +264,7 @@ def bit_flips(written: Written, body_stride: int = 29) -> Iterator[Damage]:
 
 
 def is_checked(written: Written, position: int) -> bool:
-    """Tell whether a checksum covers the byte at `position`."""
+    """Return whether a checksum covers the byte at `position`."""
     for found in batches_in(written.data):
         if found.position <= position < found.position + found.size_bytes:
             return all(position - found.position not in unchecked for unchecked in UNCHECKED[found.magic])
@@ -292,7 +292,7 @@ def check(written: Written, damage: Damage) -> str:
 
 
 def check_unseen(image: DiskImage, written: Written) -> str:
-    """Assert what is owed where no checksum could tell that a batch is damaged."""
+    """Assert what is owed where no checksum covers what is damaged."""
     try:
         log = recovered(image, written)
     except BrokersideError:

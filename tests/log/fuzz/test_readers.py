@@ -455,7 +455,7 @@ def name_of(damaged: bytearray) -> str:
 
 
 def opens(names: Sequence[str], *, number: int) -> bool:
-    """Open a directory with files of these names, closed cleanly or not, and tell whether that was not refused."""
+    """Open a directory with files of these names, closed cleanly or not; return whether it was opened."""
     contents = (b"", BATCH, BATCH[:30], bytes(24))
     files = {f"events-0/{name}": contents[place % len(contents)] for place, name in enumerate(names)}
     for own in ("leader-epoch-checkpoint", "partition.metadata"):

@@ -83,7 +83,7 @@ def test_headers_are_walked_alike_by_kernel_and_careful_reader() -> None:
 
 
 def walk_both(data: bytes) -> bool:
-    """Compare the two, and tell whether there was damage."""
+    """Compare the two, and return whether there was damage."""
     reader = BatchReader.FILE if len(data) % 2 else BatchReader.MEMORY
     span = np.array((0, len(data), len(data)), np.int64)
     count, position, code = headers.scan_rows(as_array(data), span, reader is BatchReader.FILE, TABLE)

@@ -94,7 +94,7 @@ def test_a_log_directory_and_a_lone_snapshot_of_any_name_are_found(tmp_path: Pat
     assert (found.status, found.lines) == (0, ["0 ms, from 2026-11-21T18:30:25.262Z to 2026-11-21T18:30:25.262Z"])
 
 
-def test_what_lasted_when_the_snapshot_was_taken_is_told_to_have_lasted_at_least_since_then(tmp_path: Path) -> None:
+def test_what_lasted_when_the_snapshot_was_taken_is_reported_to_have_lasted_at_least_since_then(tmp_path: Path) -> None:
     for file in (
         snapshot_file(3, broker(1, fenced=True), time_ms=START_MS - 5000),
         log_file((fenced(1, False),), start_offset=3),
@@ -106,7 +106,7 @@ def test_what_lasted_when_the_snapshot_was_taken_is_told_to_have_lasted_at_least
     assert (row["duration_ms_min"], "duration_ms" in row) == (5000, False)
 
 
-def test_damage_is_told_or_passed_over_and_is_status_1(tmp_path: Path) -> None:
+def test_damage_is_reported_or_passed_over_and_is_status_1(tmp_path: Path) -> None:
     name = tmp_path / "0.log"
     name.write_bytes(bytes(log_file((broker(1),), (fenced(2),), (fenced(1),)).data))
     what = f"{name}: offset 1: BROKER_REGISTRATION_CHANGE_RECORD: Tried to change broker 2, but that broker was not"
@@ -163,7 +163,7 @@ def test_the_dump_for_programs_has_records_and_control_records_as_objects() -> N
     assert payload["data"]["name"] == "orders"
 
 
-def test_durations_and_times_are_told_in_units() -> None:
-    told = {0: "0 ms", 999: "999 ms", 60_000: "1 min", 61_500: "1 min 1 s", 90_000_000: "1 d 1 h", 3_600_001: "1 h"}
-    assert {number: duration_text(number) for number in told} == told
+def test_durations_and_times_are_reported_in_units() -> None:
+    texts = {0: "0 ms", 999: "999 ms", 60_000: "1 min", 61_500: "1 min 1 s", 90_000_000: "1 d 1 h", 3_600_001: "1 h"}
+    assert {number: duration_text(number) for number in texts} == texts
     assert time_text(0) == "1970-01-01T00:00:00.000Z"

@@ -45,7 +45,7 @@ from tests.log.metadata.made import (
 START = (broker(1), broker(2), broker(3), topic(), partition(1, 2, 3))
 
 
-def told(*appends: Change) -> tuple[list[Event], Summary]:
+def history_of(*appends: Change) -> tuple[list[Event], Summary]:
     """Return the events after the first append, and the sums."""
     history = ClusterHistory(Replay(arrange([log_file(START, *appends)])))
     events = [event for event in history.events() if event.time_ms > START_MS]
@@ -53,11 +53,11 @@ def told(*appends: Change) -> tuple[list[Event], Summary]:
 
 
 def said(*records: MetadataRecord) -> list[tuple[ClusterEventKind, str, str]]:
-    """Return what is told of appends of one record each."""
-    return [(event.what, event.subject, event.detail) for event in told(*((record,) for record in records))[0]]
+    """Return the events of appends of one record each."""
+    return [(event.what, event.subject, event.detail) for event in history_of(*((record,) for record in records))[0]]
 
 
-def test_who_left_and_joined_the_isr_is_told() -> None:
+def test_who_left_and_joined_the_isr_is_reported() -> None:
     assert said(change(isr=(1, 2)), change(isr=(1, 3)), change(isr=(3, 1, 2)), change(isr=(1, 2, 3))) == [
         (ClusterEventKind.ISR_SHRUNK, "orders-0", "1, 2, 3 → 1, 2; left: 3"),
         (ClusterEventKind.ISR_CHANGED, "orders-0", "1, 2 → 1, 3; left: 2; joined: 3"),
@@ -91,7 +91,7 @@ def test_an_election_is_unclean_if_the_controller_says_that_the_leader_must_reco
     ]
 
 
-def test_cordoned_directories_are_told() -> None:
+def test_cordoned_directories_are_reported() -> None:
     kind = RecordType.BROKER_REGISTRATION_CHANGE_RECORD
     none, one = (made(kind, brokerId=2, brokerEpoch=2, cordonedLogDirs=each) for each in ((), (ORDERS,)))
     again = broker(2, brokerEpoch=3)
@@ -114,12 +114,12 @@ def test_the_election_that_ends_a_reassignment_is_clean_in_every_release(level: 
     version = (
         [] if level is None else [made(RecordType.FEATURE_LEVEL_RECORD, name="metadata.version", featureLevel=level)]
     )
-    events, summary = told(version or [change()], [MOVE], [change(**MOVED)])
+    events, summary = history_of(version or [change()], [MOVE], [change(**MOVED)])
     assert ClusterEventKind.LEADER_ELECTED in [event.what for event in events]
     assert ClusterEventKind.UNCLEAN_ELECTION not in [event.what for event in events]
     assert sum(each.unclean_election_count for each in summary.partitions) == 0
     # The controller marks the same record as unclean where it is.
-    events, summary = told(version or [change()], [MOVE], [change(**MOVED, leaderRecoveryState=1)])
+    events, summary = history_of(version or [change()], [MOVE], [change(**MOVED, leaderRecoveryState=1)])
     assert ClusterEventKind.UNCLEAN_ELECTION in [event.what for event in events]
 
 
@@ -139,8 +139,8 @@ def test_an_unclean_election_of_a_recovering_partition_is_not_marked_again() -> 
     assert again.count(ClusterEventKind.UNCLEAN_ELECTION) == 1
 
 
-def test_a_reassignment_is_told_from_its_beginning_to_its_end() -> None:
-    events, _ = told(
+def test_a_reassignment_is_reported_from_its_beginning_to_its_end() -> None:
+    events, _ = history_of(
         (change(replicas=(1, 2, 4), addingReplicas=(4,), removingReplicas=(3,)),),
         (change(addingReplicas=()),),
         (change(removingReplicas=()),),
@@ -154,7 +154,7 @@ def test_a_reassignment_is_told_from_its_beginning_to_its_end() -> None:
     ]
 
 
-def test_brokers_topics_settings_and_access_are_told() -> None:
+def test_brokers_topics_settings_and_access_are_reported() -> None:
     removal = made(RecordType.REMOVE_TOPIC_RECORD, topicId=ORDERS)
     acl = made(RecordType.ACCESS_CONTROL_ENTRY_RECORD, principal="User:a", resourceName="orders")
     quota = made(RecordType.CLIENT_QUOTA_RECORD, entity=({"entityType": "user", "entityName": "a"},), key="rate")
@@ -190,7 +190,7 @@ def test_what_ended_with_its_topic_has_no_part_in_a_later_topic_of_the_name() ->
     removed = made(RecordType.REMOVE_TOPIC_RECORD, topicId=ORDERS)
     again = (topic(), partition(1, 2, addingReplicas=(2,)))
     lost = change(isr=(), leader=-1, addingReplicas=(2,))
-    events, _ = told((lost,), (removed,), again, (change(leader=2, isr=(2,), addingReplicas=()),))
+    events, _ = history_of((lost,), (removed,), again, (change(leader=2, isr=(2,), addingReplicas=()),))
     lasted = {event.what: event.duration_ms for event in events}
     assert (lasted[ClusterEventKind.LEADER_ELECTED], lasted[ClusterEventKind.REASSIGNMENT_ENDED]) == (None, 1000)
 
@@ -209,7 +209,7 @@ def test_a_broker_stops_once_until_it_registers_again() -> None:
 
 
 def test_times_in_bad_states_are_summed_up_to_the_end() -> None:
-    _, summary = told(
+    _, summary = history_of(
         (change(isr=(), leader=-1),),  # From 1 s: leaderless.
         (change(isr=(1,), leader=1),),  # From 2 s, unclean: only under-replicated.
         (config("min.insync.replicas", "3", topic="orders"),),  # From 3 s: under min ISR, too.
@@ -271,15 +271,15 @@ def real_snapshots() -> list[tuple[SnapshotId, MetadataFile]]:
     return [(each, file) for each, file in found if each is not None and each.end_offset]
 
 
-def test_a_log_that_begins_with_a_snapshot_tells_of_what_follows_what_the_whole_log_tells() -> None:
+def test_a_log_that_begins_with_a_snapshot_reports_the_later_events_of_the_whole_log() -> None:
     (segment,) = (file for file in real_files() if file.name.endswith(".log"))
     whole = list(ClusterHistory(Replay(arrange([segment]))).events())
     at_least = 0
     for found, file in real_snapshots():
-        told = list(ClusterHistory(begun_with(found, file, segment)).events())
+        events = list(ClusterHistory(begun_with(found, file, segment)).events())
         expected = [event for event in whole if event.offset >= found.end_offset]
-        assert len(told) == len(expected) > 0
-        for ours, theirs in zip(told, expected, strict=True):
+        assert len(events) == len(expected) > 0
+        for ours, theirs in zip(events, expected, strict=True):
             if ours.duration_ms_min is None:
                 assert ours == theirs
             else:
@@ -291,7 +291,7 @@ def test_a_log_that_begins_with_a_snapshot_tells_of_what_follows_what_the_whole_
     assert at_least > 0
 
 
-def test_the_log_of_the_newest_release_tells_the_unclean_elections_that_its_controller_marked() -> None:
+def test_the_log_of_the_newest_release_reports_the_unclean_elections_that_its_controller_marked() -> None:
     history = ClusterHistory(Replay(arrange(real_files(REAL_NEWEST))))
     events = list(history.events())
     # As many as the controller's own log says: "leaderRecoveryState: RECOVERED -> RECOVERING".

@@ -129,7 +129,7 @@ def test_the_records_of_a_transaction_count_when_it_ends_and_never_if_it_is_abor
         ),
     ],
 )
-def test_a_record_that_contradicts_is_told_with_offset_and_type_or_put_aside(
+def test_a_record_that_contradicts_is_reported_with_offset_and_type_or_put_aside(
     records: tuple[MetadataRecord, ...], message: str
 ) -> None:
     file = log_file(records)
@@ -160,7 +160,7 @@ def test_a_log_from_its_beginning_a_snapshot_with_the_tail_and_every_snapshot_ag
     assert replay.disagreements == []
 
 
-def test_a_snapshot_that_says_something_else_than_the_log_is_told() -> None:
+def test_a_snapshot_that_says_something_else_than_the_log_is_reported() -> None:
     replay = Replay(arrange([log_file((broker(1),), (broker(2),)), snapshot_file(1, broker(1, rack="other"))]))
     for _ in replay.steps():
         pass
@@ -187,7 +187,7 @@ def test_a_log_whose_beginning_is_gone_begins_with_the_earliest_snapshot_that_re
     )
 
 
-def test_missing_records_are_told() -> None:
+def test_missing_records_are_reported() -> None:
     with pytest.raises(UnreadableEntryError, match="offset 3: the records from offset 1 are missing"):
         image_of(log_file((broker(1),)), log_file((broker(2),), start_offset=3))
 

@@ -118,7 +118,7 @@ def test_no_records_change_nothing() -> None:
     assert log.local.segments.active.size_bytes == 0
 
 
-def test_what_was_appended_is_told_of_all_batches_together() -> None:
+def test_what_was_appended_is_reported_of_all_batches_together() -> None:
     rows = [(NOW, None, b"1"), (NOW + 2, None, b"2"), (NOW + 1, None, b"3"), (NOW + 2, None, b"4"), (NOW, None, b"5")]
     for run_bytes in (1, 100_000):  # One batch a run, and all batches.
         log = opened(settings=config(segment_bytes=10_000))

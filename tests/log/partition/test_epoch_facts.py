@@ -44,9 +44,9 @@ class _Life:
         """Change the epochs until the steps are over or something differs."""
         for _ in range(STEP_COUNT):
             self._done.append(self._step())
-            told = self._compared()
-            if told:
-                return f"after {', '.join(self._done)} {told}"
+            difference = self._compared()
+            if difference:
+                return f"after {', '.join(self._done)} {difference}"
         self._storage.remove_directory(DIRECTORY)
         self._cache.truncate_from_end(self._draws.number(0, 40))
         self._cache.flush()  # Of a log that was deleted.

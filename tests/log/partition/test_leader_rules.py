@@ -1,4 +1,4 @@
-"""What a leader refuses of a set, with its whole message, and what it makes and tells of one that it takes."""
+"""What a leader refuses of a set, with its whole message, and what it stores and returns of one that it takes."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ def found(log: PartitionLog) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("times", [(NOW,), (NOW + 5, NOW), (NOW, NOW + 7), (NOW, NOW + 7, NOW + 7, NOW + 3)])
-def test_each_plain_message_keeps_its_time_and_the_first_of_the_largest_is_told(times: tuple[int, ...]) -> None:
+def test_each_plain_message_keeps_its_time_and_the_first_of_the_largest_is_reported(times: tuple[int, ...]) -> None:
     log = of_format(1)
     info = append_to(log, messages(*times, magic=1))
     assert found(log) == [(1 + place, time) for place, time in enumerate(times)]
@@ -246,7 +246,7 @@ def test_each_plain_message_keeps_its_time_and_the_first_of_the_largest_is_told(
 
 @pytest.mark.parametrize("magic", [0, 1, 2])
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_where_the_broker_stamps_it_tells_its_clock_and_the_first_plain_message_or_the_end_of_a_batch(
+def test_where_the_broker_stamps_it_reports_its_clock_and_the_first_plain_message_or_the_end_of_a_batch(
     magic: int, count: int
 ) -> None:
     """LogValidator.assignOffsetsNonCompressed: a log of magic 0 keeps no time, whatever its topic says."""
@@ -291,7 +291,7 @@ def test_records_without_a_time_have_no_largest_one_and_belong_to_no_offset(magi
     assert copied.max_timestamp == TimestampOffset(-1, -1)
 
 
-def test_an_append_of_nothing_tells_no_time_and_no_offset() -> None:
+def test_an_append_of_nothing_reports_no_time_and_no_offset() -> None:
     for info in (append_to(opened(), batch()[:-1]), opened().append_as_follower(batch()[:-1], now_ms=NOW)):
         assert (info.max_timestamp, info.first_offset, info.last_offset) == (TimestampOffset(-1, -1), -1, -1)
 
@@ -339,7 +339,7 @@ def test_a_log_compresses_at_its_level_only_with_the_codec_it_has_chosen(
     append_to(log, gaps, origin=AppendOrigin.COORDINATOR)
     spec = BatchSpec(codec=codec, partition_leader_epoch=EPOCH)
     by_level = [build_batch(spec, records), build_batch(attrs.evolve(spec, compression_level=level), records)]
-    assert by_level[0] != by_level[1], "the levels can be told apart"
+    assert by_level[0] != by_level[1], "the levels differ"
     assert bytes(log.active_segment.records.view()) == by_level[is_chosen]
 
 
@@ -387,7 +387,7 @@ def test_a_follower_takes_no_batch_that_ends_below_the_first_offset() -> None:
         log.append_as_follower(bytes(data), now_ms=NOW)
 
 
-def test_only_a_leader_that_gives_offsets_tells_an_append_time() -> None:
+def test_only_a_leader_that_gives_offsets_reports_an_append_time() -> None:
     """UnifiedLog.append sets LogAppendInfo.logAppendTime only where it validates and assigns offsets."""
     log = opened(settings=config(segment_bytes=10_000, message_timestamp_type="LogAppendTime"))
     assert append_to(log, batch(), NOW + 9).log_append_time_ms == NOW + 9
@@ -420,7 +420,7 @@ def test_the_bytes_of_a_compressed_batch_are_kept_as_the_producer_compressed_the
     spec = BatchSpec(magic=magic, codec=Codec.GZIP, compression_level=1)
     records = [Record(Offset(place), NOW, b"%d" % place, b"%d" % (place * place) * 5) for place in range(60)]
     data = build_batch(spec, records)
-    assert data != build_batch(attrs.evolve(spec, compression_level=None), records), "the level can be told"
+    assert data != build_batch(attrs.evolve(spec, compression_level=None), records), "the level shows in the bytes"
     append_to(log, data)
     compressed_from = {1: 34, 2: RECORDS_FROM}[magic]
     assert bytes(log.active_segment.records.view()).endswith(data[compressed_from:])

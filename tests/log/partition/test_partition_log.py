@@ -133,7 +133,7 @@ def test_jitter_is_drawn_from_the_chance_given() -> None:
     assert all(0 <= jitter < 1000 for jitter in jitters)
 
 
-def test_damage_is_told_with_its_place() -> None:
+def test_damage_is_reported_with_its_place() -> None:
     log = opened(settings=config(segment_bytes=10_000))
     appended(log, batch(), batch())
     log.active_segment.records.write_at(8, bytes(4))

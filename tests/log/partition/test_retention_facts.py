@@ -57,9 +57,9 @@ def _life_noticed(draws: Draws) -> str:
     count = log.delete_old_segments(now_ms=TimeMs(now_ms))
     log.check_invariants()
     bases = [each.base_offset for each in left] or ends[-1:]
-    told = (count, [each.base_offset for each in log.segments], log.log_start_offset, log.log_end_offset)
-    if told != (len(kept) - len(left), bases, max(start, bases[0]), ends[-1]):
-        return f"of {kept} in {DIRECTORY} with {log.config} up to {high} from {start} at {now_ms} there are {told}"
+    seen = (count, [each.base_offset for each in log.segments], log.log_start_offset, log.log_end_offset)
+    if seen != (len(kept) - len(left), bases, max(start, bases[0]), ends[-1]):
+        return f"of {kept} in {DIRECTORY} with {log.config} up to {high} from {start} at {now_ms} there are {seen}"
     return ""
 
 

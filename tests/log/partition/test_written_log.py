@@ -151,7 +151,7 @@ def _read(draws: Draws, written: WrittenLog) -> str:
         # Since Kafka 4.0 the high watermark of who consumes is where its batch begins, for all from then on.
         written.high_watermark = written.base_of(written.high_watermark)
     try:
-        told = written.log.read(Offset(at), size, isolation=isolation, min_one_message=is_whole)
+        answer = written.log.read(Offset(at), size, isolation=isolation, min_one_message=is_whole)
     except OffsetOutOfRangeError:
         return f"{what}: out of range" if start <= at <= end else ""
     if not start <= at <= end:
@@ -161,14 +161,14 @@ def _read(draws: Draws, written: WrittenLog) -> str:
     whole = here[0].data if here else b""
     wanted = b"".join(each.data for each in here if each.end_offset <= limit) if at < limit else b""
     wanted = wanted[: max(size, len(whole)) if is_whole else size]
-    if bytes(told.records) != wanted:
-        return f"{what}: {len(told.records)} bytes, and {len(wanted)} are due below {limit}"
-    if told.start != _place(written, at):
-        return f"{what}: begins at {told.start}, and {_place(written, at)} is where that is"
+    if bytes(answer.records) != wanted:
+        return f"{what}: {len(answer.records)} bytes, and {len(wanted)} are due below {limit}"
+    if answer.start != _place(written, at):
+        return f"{what}: begins at {answer.start}, and {_place(written, at)} is where that is"
     is_cut = at < limit and not is_whole and size < len(whole)
-    if told.first_batch_incomplete != is_cut:
-        return f"{what}: its first batch is cut: {told.first_batch_incomplete}"
-    names = told.aborted_transactions
+    if answer.first_batch_incomplete != is_cut:
+        return f"{what}: its first batch is cut: {answer.first_batch_incomplete}"
+    names = answer.aborted_transactions
     if (names is not None) != (isolation is Isolation.COMMITTED):
         return f"{what}: the aborted transactions are {names}"
     differs = "" if names is None else _aborted(written, at, here, len(wanted), names)
@@ -189,12 +189,12 @@ def _place(written: WrittenLog, at: int) -> OffsetPlace:
     return OffsetPlace(Offset(at), base, sum(len(each.data) for each in before))
 
 
-def _aborted(written: WrittenLog, at: int, here: list[Batch], size: int, told: tuple[AbortedTransaction, ...]) -> str:
+def _aborted(written: WrittenLog, at: int, here: list[Batch], size: int, answer: tuple[AbortedTransaction, ...]) -> str:
     """Return which aborted transaction a read does not name, or names though it has nothing in the segment."""
     known = [each for each in written.transactions if each.is_aborted and (each.marker_offset or 0) >= at]
     ends = [each.end_offset for each in here]
     begun = [end for end, position in zip(ends, _positions(here), strict=True) if position < size]
-    names = [(each.producer_id, each.first_offset, each.last_offset) for each in told]
+    names = [(each.producer_id, each.first_offset, each.last_offset) for each in answer]
     due = [each for each in known if each.first_offset < max(begun, default=at)] if size else []
     missing = [each for each in due if (each.producer, each.first_offset, each.marker_offset) not in names]
     if missing:
@@ -225,11 +225,11 @@ def _rebuilds(draws: Draws) -> str:
         is_clean, magic = count == 0 and draws.is_one_in(4), draws.one((1, 2, 2, 2))
         is_skipped = magic < 2 or is_clean
         last_offset = written.end_offset if is_skipped else draws.one(ends)
-        told = _rebuilt(written, last_offset, magic=magic, is_clean=is_clean)
+        answer = _rebuilt(written, last_offset, magic=magic, is_clean=is_clean)
         wanted = {} if is_skipped else _listed(written, last_offset)
         what = f"up to {last_offset} of {written.end_offset}, magic {magic}, clean {is_clean}, segments {bases}"
-        if told != wanted:
-            return f"{what}: {told}, and {wanted} were written"
+        if answer != wanted:
+            return f"{what}: {answer}, and {wanted} were written"
         snapshots = _snapshots(written)
         if last_offset > written.start_offset and not {last_offset} <= snapshots <= before | {last_offset, *bases[-2:]}:
             return f"{what}: snapshots at {snapshots}, before at {before}"

@@ -178,7 +178,7 @@ def test_many_times_are_found_in_the_batch_that_a_walk_finds(
     assert list(zip(found.last_offsets, found.positions, found.sizes_bytes, strict=True)) == expected
 
 
-def test_many_look_ups_tell_where_a_file_is_damaged() -> None:
+def test_many_look_ups_report_where_a_file_is_damaged() -> None:
     made = filled([1, 1, 1], interval=10_000)
     made.records.write_at(2 * len(batch()) + 8, bytes(4))
     assert find_offsets(made, [50, 51]).positions.tolist() == [0, len(batch())]

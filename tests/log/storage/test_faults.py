@@ -1,4 +1,4 @@
-"""Each fault strikes once, where it was told to, and leaves what it is named after."""
+"""Each fault strikes once, at its operation, and leaves what it is named after."""
 
 from __future__ import annotations
 

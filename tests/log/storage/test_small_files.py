@@ -282,7 +282,7 @@ UNIQUE_ID = "0123456789abcdef0123456789abcdef"
         (f"or.ders-2.{UNIQUE_ID}-stray", "or.ders", 2, DirectoryRole.STRAY),
     ],
 )
-def test_a_name_tells_partition_and_role(name: str, topic: str, partition: int, role: DirectoryRole) -> None:
+def test_a_name_has_a_partition_and_a_role(name: str, topic: str, partition: int, role: DirectoryRole) -> None:
     expected = PartitionDirectory(name, TopicPartition(topic, PartitionId(partition)), role)
     assert parse_directory_name(name) == expected
 

@@ -74,7 +74,7 @@ def test_damage_behind_the_sought_batch_ends_the_dump_of_a_time_index(partition:
     assert dumped([index], DumpOptions()).thrown is not None
 
 
-def test_a_timestamp_of_the_index_that_is_not_its_batchs_largest_is_told(partition: Path) -> None:
+def test_a_timestamp_of_the_index_that_is_not_its_batchs_largest_is_reported(partition: Path) -> None:
     index = second_log(partition).with_suffix(".timeindex")
     assert dumped([index], DumpOptions()).err == ""
     (timestamp,) = struct.unpack_from(">q", index.read_bytes())
@@ -84,17 +84,17 @@ def test_a_timestamp_of_the_index_that_is_not_its_batchs_largest_is_told(partiti
     )
 
 
-def test_an_entry_that_is_not_the_last_offset_of_its_batch_is_told_with_both_offsets(partition: Path) -> None:
+def test_an_entry_that_is_not_the_last_offset_of_its_batch_is_reported_with_both_offsets(partition: Path) -> None:
     index = second_log(partition).with_suffix(".index")
     whole = dumped([index], DumpOptions())
     assert whole.err == ""
     relative, position = struct.unpack_from(">ii", index.read_bytes(), 8)
-    told, known = int(index.stem) + relative - 1, int(index.stem) + relative
+    indexed, known = int(index.stem) + relative - 1, int(index.stem) + relative
     patch(index, 8, struct.pack(">i", relative - 1))
-    mismatch = f"Mismatches in :{index}\n  Index offset: {told}, log offset: {known}\n"
+    mismatch = f"Mismatches in :{index}\n  Index offset: {indexed}, log offset: {known}\n"
     found = dumped([index], DumpOptions())
     assert found.err == mismatch
-    line = f"offset: {told} position: {position}"
+    line = f"offset: {indexed} position: {position}"
     assert found.out == whole.out.replace(f"offset: {known} position: {position}", line)
     assert dumped([index], DumpOptions(verify_index_only=True)).err == mismatch
     assert line not in dumped([index], DumpOptions(verify_index_only=True)).out
@@ -120,7 +120,7 @@ def test_a_snapshot_has_no_blank_at_its_end(tmp_path: Path) -> None:
         ("0001 00000000 00000001 00000000", "null"),
     ],
 )
-def test_a_snapshot_that_cannot_be_read_is_told_as_kafka_tells_it_and_as_damage(
+def test_a_snapshot_that_cannot_be_read_is_reported_as_kafka_reports_it_and_as_damage(
     tmp_path: Path, content: str, said: str
 ) -> None:
     path = tmp_path / "00000000000000000007.snapshot"
@@ -165,7 +165,7 @@ def test_a_negative_magic_ends_the_dump(partition: Path) -> None:
     assert dumped([path], DumpOptions()).thrown == f"{path} at byte 0: Invalid magic used in LegacyRecord: -128"
 
 
-def test_files_with_problems_are_told_in_the_order_of_the_tools_hash_map() -> None:
+def test_files_with_problems_are_reported_in_the_order_of_the_tools_hash_map() -> None:
     """Fourteen files with a gap each, as 4.3.1 printed them; 6 and 12 share a bin of the table."""
     files = [f"/tmp/fileorder/d/{number:020}.log" for number in range(14)]
 

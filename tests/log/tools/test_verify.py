@@ -1,4 +1,4 @@
-"""Verifying log files: what Kafka and we write is whole, and every damage is told with its place."""
+"""Verifying log files: what Kafka and we write is whole, and every damage is reported with its place."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ BUILT_ANEW = ", which a broker builds anew when it starts"
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    ("damage", "expected"),
     [
         (torn, {"the last [0-9]+ bytes are not a whole batch"}),
         (batch_changed(1, 2, 7, lambda byte: byte - 3), {"its offsets do not follow those of the batch before"}),
@@ -166,11 +166,11 @@ BUILT_ANEW = ", which a broker builds anew when it starts"
         (lambda partition: overlapped(partition, 29), {"begins below the last offset of the segment before"}),
     ],
 )
-def test_each_damage_is_told(partition: Path, damage: Callable[[Path], None], told: set[str]) -> None:
+def test_each_damage_is_reported(partition: Path, damage: Callable[[Path], None], expected: set[str]) -> None:
     damage(partition)
     found = [each.what for each in findings(partition)[0]]
-    assert [what for what in told if not any(re.match(what, each) for each in found)] == [], found
-    assert bool(found) == bool(told)
+    assert [what for what in expected if not any(re.match(what, each) for each in found)] == [], found
+    assert bool(found) == bool(expected)
 
 
 def test_damaged_snapshots_and_checkpoints_are_found(tmp_path: Path) -> None:
@@ -191,13 +191,13 @@ def test_a_segment_overlaps_with_all_before_it_not_with_the_last_one_alone(parti
     reports = [verify_part(part, lambda _: None, keep_going=True) for part in parts]
     ends = (base_offsets[2], base_offsets[1] + 1, base_offsets[2])
     given = [(attrs.evolve(report, last_offset=end),) for (report,), end in zip(reports, ends, strict=True)]
-    told = [[each.what for each in report.findings] for report in in_sequence(parts, given)]
+    found = [[each.what for each in report.findings] for report in in_sequence(parts, given)]
     overlap = f"begins below the last offset of the segment before, {base_offsets[2]}"
-    assert [overlap in each for each in told] == [False, True, True]
+    assert [overlap in each for each in found] == [False, True, True]
 
 
 @pytest.mark.parametrize(
-    ("entries", "told"),
+    ("entries", "expected"),
     [
         ("0 0\n1 5\n", None),
         ("0 5\n1 5\n", "epoch 1 from 5 is not above the one before"),
@@ -205,16 +205,16 @@ def test_a_segment_overlaps_with_all_before_it_not_with_the_last_one_alone(parti
         ("0 5\n1 4\n", "epoch 1 from 4 is not above the one before"),
     ],
 )
-def test_epochs_and_their_start_offsets_both_ascend(tmp_path: Path, entries: str, told: str | None) -> None:
+def test_epochs_and_their_start_offsets_both_ascend(tmp_path: Path, entries: str, expected: str | None) -> None:
     write_sample("none", tmp_path)
     checkpoint = tmp_path / DIRECTORY / LEADER_EPOCH_FILE
     checkpoint.write_text(f"0\n2\n{entries}")
     found = [each.what for each in findings(tmp_path)[0] if each.file == str(checkpoint)]
-    assert found == ([] if told is None else [told])
+    assert found == ([] if expected is None else [expected])
 
 
 @pytest.mark.parametrize(
-    ("base_offset", "aborted", "told"),
+    ("base_offset", "aborted", "expected"),
     [
         (0, [(0, 0), (1, 4)], []),
         (0, [(2, 1)], ["aborted transaction 2 to 1 is out of order"]),
@@ -225,16 +225,16 @@ def test_epochs_and_their_start_offsets_both_ascend(tmp_path: Path, entries: str
     ],
 )
 def test_aborted_transactions_end_one_after_another_from_their_segment_on(
-    tmp_path: Path, base_offset: int, aborted: list[tuple[int, int]], told: list[str]
+    tmp_path: Path, base_offset: int, aborted: list[tuple[int, int]], expected: list[str]
 ) -> None:
     """Each in the order in which its marker was written."""
     index = tmp_path / "t-0" / f"{base_offset:020d}.txnindex"
     index.parent.mkdir()
     index.write_bytes(b"".join(struct.pack(">hqqqq", 0, 1, first, last, last + 1) for first, last in aborted))
-    assert [each.what for each in findings(index)[0] if "no log beside it" not in each.what] == told
+    assert [each.what for each in findings(index)[0] if "no log beside it" not in each.what] == expected
 
 
-def test_a_line_tells_file_byte_offset_and_what() -> None:
+def test_a_line_reports_file_byte_offset_and_what() -> None:
     assert Finding("f.log", "is bad", 7, 9).line() == "f.log: at byte 7, batch at offset 9: is bad"
     assert Finding("f.log", "is bad", more_count=2).line() == "f.log: is bad (2 more like it)"
 

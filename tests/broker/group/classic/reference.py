@@ -57,11 +57,11 @@ class One:
 
 
 class ReferenceGroup:
-    """Take requests and time; collect answers, and records to store, in `told`."""
+    """Take requests and time; collect answers, and records to store, in `outputs`."""
 
     def __init__(self, options: ClassicOptions, entropy: RandomSource) -> None:
         self.options, self.entropy = options, entropy
-        self.told: list[Any] = []
+        self.outputs: list[Any] = []
         self.state, self.before = EMPTY, ""
         self.members: dict[str, One] = {}
         self.pending: set[str] = set()
@@ -143,7 +143,7 @@ class ReferenceGroup:
         self.departed.append((name, why))
         self._due.pop(f"of {name}", None)
         if one.joins is not None:
-            self.told.append(JoinGroupResponse(ticket=one.joins, error=UNKNOWN))
+            self.outputs.append(JoinGroupResponse(ticket=one.joins, error=UNKNOWN))
         self._forget(name)
 
     def refusal(self, name: str, instance: str | None) -> ErrorCode:
@@ -162,7 +162,7 @@ class ReferenceGroup:
     # Requests.
 
     def take(self, request: Any) -> None:
-        """Take a request; what it is answered, now or later, is in `told`."""
+        """Take a request; its answer, now or later, is in `outputs`."""
         match request:
             case JoinGroupRequest():
                 self._join(request)
@@ -173,7 +173,7 @@ class ReferenceGroup:
                 if error is NONE:
                     self._expect(request.member_id, self.members[request.member_id].asked.session_timeout_ms)
                     error = ErrorCode.REBALANCE_IN_PROGRESS if self.state == PREPARING else NONE
-                self.told.append(HeartbeatResponse(ticket=request.ticket, error=error))
+                self.outputs.append(HeartbeatResponse(ticket=request.ticket, error=error))
             case LeaveGroupRequest():
                 self._leave(request)
 
@@ -207,7 +207,7 @@ class ReferenceGroup:
         if error in (ErrorCode.GROUP_MAX_SIZE_REACHED, ErrorCode.UNKNOWN_SERVER_ERROR):
             name = ""
         if error is not NONE:
-            self.told.append(JoinGroupResponse(ticket=request.ticket, error=error, member_id=name))
+            self.outputs.append(JoinGroupResponse(ticket=request.ticket, error=error, member_id=name))
         elif name in self.members:
             self._rejoin(request, name)
         elif name:
@@ -226,7 +226,7 @@ class ReferenceGroup:
             self.pending.add(name)
             self._expect(name, request.session_timeout_ms)
             asks = ErrorCode.MEMBER_ID_REQUIRED
-            self.told.append(JoinGroupResponse(ticket=request.ticket, error=asks, member_id=name))
+            self.outputs.append(JoinGroupResponse(ticket=request.ticket, error=asks, member_id=name))
 
     def _let_in(self, request: JoinGroupRequest, name: str) -> None:
         if self.state == PREPARING and self.before == EMPTY:
@@ -271,9 +271,9 @@ class ReferenceGroup:
         was, leader = self.members[former], self.leader
         fenced = ErrorCode.FENCED_INSTANCE_ID
         if was.joins is not None:
-            self.told.append(JoinGroupResponse(ticket=was.joins, error=fenced, member_id=former))
+            self.outputs.append(JoinGroupResponse(ticket=was.joins, error=fenced, member_id=former))
         if was.syncs is not None:
-            self.told.append(SyncGroupResponse(ticket=was.syncs, error=fenced))
+            self.outputs.append(SyncGroupResponse(ticket=was.syncs, error=fenced))
         self._due.pop(f"of {former}", None)
         self.departed.append((former, "replaced"))
         del self.members[former]
@@ -301,7 +301,7 @@ class ReferenceGroup:
             self.members[former] = attrs.evolve(now, asked=was.asked, joins=None, syncs=None)
             self.leader = former if self.leader == name else self.leader
             self._expect(former, was.asked.session_timeout_ms)
-            self.told.append(
+            self.outputs.append(
                 JoinGroupResponse(
                     ticket=request.ticket,
                     error=error,
@@ -322,7 +322,7 @@ class ReferenceGroup:
             JoinedMember(each, self.members[each].instance, self.members[each].metadata(self.chosen))
             for each in self._order()
         )
-        self.told.append(
+        self.outputs.append(
             JoinGroupResponse(
                 ticket=ticket,
                 member_id=name,
@@ -344,7 +344,7 @@ class ReferenceGroup:
         if error is NONE and self.state == PREPARING:
             error = ErrorCode.REBALANCE_IN_PROGRESS
         if error is not NONE:
-            self.told.append(SyncGroupResponse(ticket=request.ticket, error=error))
+            self.outputs.append(SyncGroupResponse(ticket=request.ticket, error=error))
             return
         self.unsynced.discard(name)
         if not self.unsynced:
@@ -379,7 +379,7 @@ class ReferenceGroup:
         assert one.syncs is not None, member
         name, share = (self.chosen, one.given) if error is NONE else (None, b"")
         ticket, one.syncs = Ticket(one.syncs), None
-        self.told.append(SyncGroupResponse(ticket=ticket, error=error, protocol_name=name, assignment=share))
+        self.outputs.append(SyncGroupResponse(ticket=ticket, error=error, protocol_name=name, assignment=share))
 
     def _leave(self, request: LeaveGroupRequest) -> None:
         errors = tuple(self._part(str(name), instance) for name, instance in request.members)
@@ -387,7 +387,7 @@ class ReferenceGroup:
             self._begin()
         elif NONE in errors:
             self._go_on()
-        self.told.append(LeaveGroupResponse(ticket=request.ticket, member_errors=errors))
+        self.outputs.append(LeaveGroupResponse(ticket=request.ticket, member_errors=errors))
 
     def _part(self, name: str, instance: str | None) -> ErrorCode:
         if name in self.pending:
@@ -497,7 +497,7 @@ class ReferenceGroup:
         self._storing.append(then)
         self._logged = shares
         stored = tuple((name, shares.get(name, b"")) for name in self._order())
-        self.told.append((self.generation, self.chosen, self.leader or None, stored))
+        self.outputs.append((self.generation, self.chosen, self.leader or None, stored))
 
     def stored(self, place: int, error: ErrorCode) -> None:
         """Go on after the record that was stored as number `place` was replicated, or failed."""

@@ -36,7 +36,7 @@ _APPEND_ERRORS: Final = {
     ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
     ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
-"""Which error a member is told when the append of the group's record fails."""
+"""Which error a member gets when the append of the group's record fails."""
 
 
 class ClassicMachine(ClassicMembers, RuleBasedStateMachine):
@@ -133,9 +133,9 @@ class ClassicMachine(ClassicMembers, RuleBasedStateMachine):
             (ErrorCode.REBALANCE_IN_PROGRESS, reference.state == COMPLETING and not in_transaction),
         )
         wanted = next((code for code, holds in causes if holds), ErrorCode.NONE)
-        told = self._group.commit_error(name, instance, generation, in_transaction=in_transaction)
-        assert told is wanted, (name, instance, generation, reference.state)
-        if told is ErrorCode.NONE and self._draws.is_one_in(4):
+        found_error = self._group.commit_error(name, instance, generation, in_transaction=in_transaction)
+        assert found_error is wanted, (name, instance, generation, reference.state)
+        if found_error is ErrorCode.NONE and self._draws.is_one_in(4):
             self._coordinator.renew_session(name, TimeMs(self._now_ms))
             reference.renew(name)
         self._check_expiry()
@@ -222,7 +222,7 @@ class ClassicMachine(ClassicMembers, RuleBasedStateMachine):
             if isinstance(output, JoinGroupResponse) and output.member_id:
                 instance = self._asked.get(output.ticket)
                 self._ids[output.member_id] = (instance, output.generation)
-        theirs, reference.told = reference.told, []
+        theirs, reference.outputs = reference.outputs, []
         assert ours == theirs, what
         held = ("".join(map(str.capitalize, group.state.name.split("_"))), group.generation, group.leader_id or "")
         assert held == (reference.state, reference.generation, reference.leader), what

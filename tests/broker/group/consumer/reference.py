@@ -158,7 +158,7 @@ class ReferenceConsumerGroup:
     def beat(
         self, asked: ConsumerGroupHeartbeatRequest, name: str, now_ms: int
     ) -> tuple[int, frozenset[TopicPartition] | None]:
-        """Take an accepted heartbeat of `name`; return the epoch, and the assignment if it is told."""
+        """Take an accepted heartbeat of `name`; return the epoch, and the assignment if the response has it."""
         if asked.epoch == -1:
             self.departed.append((name, "left"))
             self._drop(name)
@@ -297,8 +297,8 @@ class ReferenceConsumerGroup:
         if one is None:
             return NONE if epoch < 0 and not self.members else ErrorCode.UNKNOWN_MEMBER_ID
         held = [one.since.get(each, one.epoch) <= epoch < one.epoch for each in partitions]
-        is_told = epoch == one.epoch or (bool(held) and all(held))
-        return NONE if is_told else ErrorCode.STALE_MEMBER_EPOCH
+        is_known = epoch == one.epoch or (bool(held) and all(held))
+        return NONE if is_known else ErrorCode.STALE_MEMBER_EPOCH
 
 
 def _keeps(owned: frozenset[TopicPartition] | None, owed: set[TopicPartition]) -> bool:

@@ -1,4 +1,4 @@
-"""Consumer groups, told as stories."""
+"""Consumer groups in scenarios: partitions that move, targets at intervals, commits, and broken invariants."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from broker.releases import NEWEST, Release
 from broker.units import DurationMs, TimeMs
 
 AT_ONCE = Release("4.2")
-"""The newest release that computes every target at once; 4.3 is told of in test_target."""
+"""The newest release that computes every target at once; later ones wait for an interval."""
 
 
 def parts(*ids: int, topic: str = "t") -> Partitions:
@@ -82,10 +82,10 @@ class Driver:
 
     def beat(self, member_id: str, epoch: int, **named: Any) -> ConsumerGroupHeartbeatResponse:
         request = ConsumerGroupHeartbeatRequest(member_id=MemberId(member_id), epoch=epoch, **named)
-        told = self.coordinator.handle(request, TimeMs(self.now_ms))
-        assert told.group is self.group
+        handled = self.coordinator.handle(request, TimeMs(self.now_ms))
+        assert handled.group is self.group
         self.group.check_invariants()
-        return told.answer
+        return handled.answer
 
     def join(self, member_id: str, **named: Any) -> ConsumerGroupHeartbeatResponse:
         first = {
@@ -135,16 +135,16 @@ def test_no_two_members_ever_own_a_partition_and_all_arrive_when_left_alone(
 ) -> None:
     driver = Driver(release=Release(release))
     driver.coordinator.context = GroupContext(options=driver.context.options, assignors=(Dealer(),), topics={"t": 5})
-    clients: dict[str, tuple[int, Partitions, Partitions]] = {}  # Epoch, what it owns, what it was told to own.
+    clients: dict[str, tuple[int, Partitions, Partitions]] = {}  # Epoch, what it owns, what it was given last.
 
-    def told(name: str, answer: ConsumerGroupHeartbeatResponse) -> None:
+    def take(name: str, answer: ConsumerGroupHeartbeatResponse) -> None:
         if answer.error is not ErrorCode.NONE:
             clients.pop(name, None)
             return
         _, owned, target = clients.get(name, (0, frozenset(), frozenset()))
-        told_to_own = target if answer.assignment is None else answer.assignment
+        wanted = target if answer.assignment is None else answer.assignment
         # A client takes what it is given at once, and gives back only when it comes to it.
-        clients[name] = (answer.epoch, owned | told_to_own, told_to_own)
+        clients[name] = (answer.epoch, owned | wanted, wanted)
 
     def no_partition_is_owned_twice() -> None:
         live = [owned for name, (_, owned, _) in clients.items() if MemberId(name) in driver.group.members]
@@ -154,7 +154,7 @@ def test_no_two_members_ever_own_a_partition_and_all_arrive_when_left_alone(
         if action == "wait":
             driver.at(driver.now_ms + number)
         elif action == "join" and name not in clients:
-            told(name, driver.join(name))
+            take(name, driver.join(name))
         elif action == "leave" and name in clients:
             driver.beat(name, -1)
             clients.pop(name)
@@ -163,14 +163,14 @@ def test_no_two_members_ever_own_a_partition_and_all_arrive_when_left_alone(
             if action == "obey":
                 owned &= target
                 clients[name] = (epoch, owned, target)
-            told(name, driver.beat(name, epoch, owned=owned))
+            take(name, driver.beat(name, epoch, owned=owned))
         no_partition_is_owned_twice()
     for _ in range(6):
         driver.at(driver.now_ms + 1_000)
         for name in sorted(clients):
             epoch, owned, target = clients[name]
             clients[name] = (epoch, owned & target, target)
-            told(name, driver.beat(name, epoch, owned=owned & target))
+            take(name, driver.beat(name, epoch, owned=owned & target))
             no_partition_is_owned_twice()
     if clients:
         alive = {name for name in clients if MemberId(name) in driver.group.members}
@@ -319,7 +319,7 @@ def changed(name: MemberId, **changes: Any) -> ConsumerGroup:
         ),
     ],
 )
-def test_each_broken_invariant_is_told_of(broken: ConsumerGroup) -> None:
+def test_each_broken_invariant_is_noticed(broken: ConsumerGroup) -> None:
     with pytest.raises(AssertionError):
         broken.check_invariants()
 

@@ -181,8 +181,8 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
         asked = self._request()
         new_id = str(asked.member_id) or random_uuid(self._entropy)
         error = reference.refusal(asked)
-        told = self._coordinator.handle(asked, TimeMs(self._now_ms))
-        answer = told.answer
+        handled = self._coordinator.handle(asked, TimeMs(self._now_ms))
+        answer = handled.answer
         assert answer.error is error, asked
         if error is not ErrorCode.NONE:
             assert (answer.member_id, answer.epoch, answer.assignment) == (asked.member_id, asked.epoch, None)
@@ -197,7 +197,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
             self._owned[name] = share
         elif name in reference.members and not draws.is_one_in(3):
             self._owned[name] = frozenset(reference.members[name].holds)
-        assert told.group is self._coordinator.group, asked
+        assert handled.group is self._coordinator.group, asked
         self._compare(str(asked))
 
     @rule(draws=DRAWS)
@@ -208,8 +208,8 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
         epoch = draws.one((-1, 0, *([one.epoch, one.epoch - 1, one.former_epoch, one.epoch + 1] if one else [])))
         every = [TopicPartition(topic, PartitionId(each)) for topic in ("t", "u") for each in range(2)]
         partitions = list(draws.some(sorted(one.holds) if one and one.holds and draws.is_one_in(2) else every))
-        told = self._coordinator.group.commit_error(MemberId(name), epoch, partitions)
-        assert told is reference.commit_refusal(name, epoch, partitions), (name, epoch, partitions)
+        found_error = self._coordinator.group.commit_error(MemberId(name), epoch, partitions)
+        assert found_error is reference.commit_refusal(name, epoch, partitions), (name, epoch, partitions)
 
     def _compare(self, what: str) -> None:
         group, reference = self._coordinator.group, self._reference
