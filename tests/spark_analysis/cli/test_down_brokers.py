@@ -12,9 +12,9 @@ from spark_analysis.cli.commands import brokerside
 from spark_analysis.sources.dumps import DumpInput, read_named
 from spark_analysis.tables.advice_rows import BALANCE, LEADERS, plan_rows
 
-DEAD = Path(__file__).parents[2] / "real_data" / "dead"
-DOWN = {"no-isr": (3, "in no ISR"), "offline": (5, "every replica offline"), "sole-in-sync": (34, "in no ISR")}
-LIVE = {"no-isr": 2, "offline": 2, "sole-in-sync": 32}
+DEAD = Path(__file__).parents[2] / "real_data" / "reported"
+DOWN = {"60-dead3": (3, "in no ISR"), "d-offline": (5, "every replica offline"), "c-sole-in-sync": (34, "in no ISR")}
+LIVE = {"60-dead3": 2, "d-offline": 2, "c-sole-in-sync": 32}
 PLANS = {
     "balance": (),
     "leaders": ("--only-leaders",),
@@ -44,7 +44,7 @@ def test_a_plan_places_nothing_there_and_names_the_broker(
     down, how = DOWN[name]
     status, notes = plan_json(name, capsys, *PLANS[goal], out=tmp_path)
     if status:  # Too few live brokers are left: the refusal counts them.
-        assert (name, goal) in {("sole-in-sync", "drain")}
+        assert (name, goal) in {("c-sole-in-sync", "drain")}
         assert "live brokers" in notes[0]
         return
     assert any(
@@ -105,7 +105,7 @@ def test_roll_names_it_and_leaves_it_out_where_it_is_known_to_be_down(
     status, shown, _ = brokerside_of(capsys, "roll", dump, "--despite-out-of-sync")
     assert status == 0
     found = json.loads(brokerside_of(capsys, "roll", dump, "--despite-out-of-sync", "--json")[1])
-    is_known = name == "offline"
+    is_known = name == "d-offline"
     assert (f"left out, as they are down: {down} ({how})" in shown) == is_known
     assert found["fenced_broker_ids"] == [down] * is_known
     assert (down in [broker for batch in found["batches"] for broker in batch]) != is_known
