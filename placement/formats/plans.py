@@ -5,11 +5,17 @@ plan says of the state that it was made for. An entry is used or rejected with i
 fulfils is used and counted in `unchanged_count`. kafka-reassign-partitions refuses a whole file for one rejected entry,
 and `refusal` says so.
 
-Source: Kafka 4.3.1 ReassignPartitionsCommand (parseExecuteAssignmentArgs); Cruise Control ExecutionProposal, 2.5.
+What --generate and --execute print is read too: both begin with the replicas before, for a rollback. --execute prints
+its plan behind "Successfully started" until 2.5; since then only names of partitions, so that the one document is the
+rollback.
+
+Source: Kafka 4.3.1 ReassignPartitionsCommand (parseExecuteAssignmentArgs, executeAssignment), 2.5.1 the same; Cruise
+Control ExecutionProposal, 2.5.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
@@ -38,6 +44,9 @@ from placement.planning.reassignment import LogDirTarget, Reassignment
 
 PROPOSALS: Final = "cruise-control-proposals"
 PLAN_FORMATS: Final = (reassign.FORMAT, PROPOSALS)
+_OF_PLANS: Final = ("proposed", "started")
+"""What the tool prints before a plan: --generate proposes one, --execute has started it."""
+_STARTED: Final = re.compile(r"^(.*\bstarted\b.*\breassignments?\b[^{\n]*) (?=\{)", re.MULTILINE | re.IGNORECASE)
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -45,6 +54,7 @@ class ParsedPlan:
     """Hold one plan over a view: rows_in == rows_analysed + rows_rejected, and `rejects` has every rejected entry.
 
     `unchanged_count` entries are fulfilled already; of `stale_count` entries the plan names other replicas before.
+    `is_rollback` says that the file gives the replicas before a plan, to go back to, and no plan beside them.
     """
 
     source: str
@@ -56,6 +66,7 @@ class ParsedPlan:
     rows_rejected: int
     unchanged_count: int
     stale_count: int
+    is_rollback: bool = False
 
     def __attrs_post_init__(self) -> None:
         assert self.rows_in == self.rows_analysed + self.rows_rejected, self.source
@@ -83,7 +94,7 @@ def read_plan(chunks: Iterable[bytes], *, source: str, view: ClusterView) -> Par
 
 
 def _read(text: str, source: str, view: ClusterView) -> ParsedPlan:
-    found = find_documents(text, source=source)
+    found = find_documents(_STARTED.sub(r"\1\n", text), source=source)
     if not found.documents:
         raise InputError(f"holds no JSON object; a plan is {' or '.join(PLAN_FORMATS)}", source=source)
     if all(reassign.is_reassignment(document.value) for document in found.documents):
@@ -92,7 +103,8 @@ def _read(text: str, source: str, view: ClusterView) -> ParsedPlan:
         entries = _some(plan.value["partitions"], "partition; kafka-reassign-partitions refuses an empty list", source)
         rows = _PlanRows(view, RowCounts(source, reassign.FORMAT))
         rows.read_reassignment(entries)
-        return rows.close({} if before is None else _listed(before.value["partitions"]))
+        read = rows.close({} if before is None else _listed(before.value["partitions"]))
+        return attrs.evolve(read, is_rollback=before is None and "current" in plan.caption.lower())
     if len(found.documents) > 1:
         raise InputError("a second document in a plan", source=source, line=found.documents[1].line)
     rows = _PlanRows(view, RowCounts(source, PROPOSALS))
@@ -112,7 +124,7 @@ def _proposed(documents: tuple[Document, ...], source: str) -> tuple[Document | 
     if len(documents) == 1:
         return None, documents[0]
     captions = [document.caption.lower() for document in documents]
-    if len(documents) == 2 and "current" in captions[0] and "proposed" in captions[1]:
+    if len(documents) == 2 and "current" in captions[0] and any(word in captions[1] for word in _OF_PLANS):
         return documents[0], documents[1]
     what = f"{len(documents)} plans in one file; give each batch a file of its own, in their order"
     raise InputError(what, source=source, line=documents[1].line)

@@ -12,19 +12,21 @@ removed replicas, is not empty and holds
     until 3.7   every added replica
     3.8 to 4.2  every replica of the target (KAFKA-15665): one kept replica that is out of sync blocks the row
     since 4.3   every added replica; and every replica of the target if fewer are added than removed (KAFKA-19975)
+    ZooKeeper   every replica of the target, in any release and for a new order too
 
-A row that adds and removes nothing is a new order: it completes at once, and the leader stays (Kafka elects only when
-the leader is no longer valid). If the leader is removed, the first replica of the target that is in sync leads. The
-preferred leader takes over in a second step: kafka-leader-election, or the controller's automatic rebalance. Fenced
-brokers and offline replicas are not elected, and a partition without a leader keeps none: if anybody who may lead it
-were live, the controller would have elected it.
+With KRaft, a row that adds and removes nothing is a new order: it completes at once, and the leader stays (Kafka
+elects only when the leader is no longer valid). If the leader is removed, the first replica of the target that is in
+sync leads. The preferred leader takes over in a second step: kafka-leader-election, or the controller's automatic
+rebalance. Brokers that are down, new replicas on brokers in no ISR, and offline replicas are not elected, and a
+partition without a leader keeps none: if anybody who may lead it were live, the controller would have elected it.
 
 Example: replicas 1, 2, 3 of which 3 is out of sync, to 1, 4, 3: 4.2 waits for broker 3, 4.3 does not.
 
 Left out: a broker that fails on the way. ISR members that are fenced are taken as they are listed.
 
 Source: Kafka 3.7.0, 4.2.1 and 4.3.1 controller/PartitionReassignmentReplicas (maybeCompleteReassignment);
-PartitionChangeBuilder.electAnyLeader; ReplicationControlManager.electLeader.
+PartitionChangeBuilder.electAnyLeader; ReplicationControlManager.electLeader; for ZooKeeper 3.9.2
+KafkaController.isReassignmentComplete.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ import attrs
 import numpy as np
 
 from broker.cluster import PAD, BoolArray, ClusterView, Int32Array, Int64Array
+from broker.errors import UsageError
 from broker.ids import NO_LEADER
 from broker.releases import NEWEST, Release
 from broker.row_flags import any_in_row, count_in_row, first_in_row, members
@@ -42,21 +45,24 @@ from placement.planning.reassignment import BoolMatrix, Reassignment, packed, wi
 
 NEEDS_ALL_TARGETS_SINCE: Final = Release("3.8")
 NEEDS_ADDED_ONLY_SINCE: Final = Release("4.3")
+KRAFT_BEGINS: Final = Release("2.8")
+"""The first release that can run without ZooKeeper, as a preview until 3.3 (KIP-833)."""
+KRAFT_ASSUMED_SINCE: Final = Release("3.3")
+ZOOKEEPER_UNTIL: Final = Release("3.9")
 
 
 @attrs.frozen(kw_only=True, eq=False)
 class Completion:
     """Hold what becomes of each of the N rows under one release; columns stand beside the reassignment's rows.
 
-    `waits_for` marks the targets, bool[N, W], that must come back in sync before the row completes. `is_stuck` marks
-    rows without a member of the ISR afterwards, with an added replica on a fenced broker, or without a leader to copy
-    from. `isr` int32[N, W] is the
-    ISR at completion, `leader` int32[N] the leader then, `preferred` int32[N] the leader after a preferred election; -1
-    is no leader.
+    `waits_for` marks the targets, bool[N, W], that must come back in sync before the row completes, `never_joins` the
+    added ones on brokers that are not alive. `is_stuck` marks rows with one of these, without a member of the ISR
+    afterwards, or without a leader to copy from. `isr` int32[N, W] is the ISR at completion, `leader` int32[N] the
+    leader then, `preferred` int32[N] the leader after a preferred election; -1 is no leader.
     """
 
-    release: Release
     waits_for: BoolMatrix
+    never_joins: BoolMatrix
     is_stuck: BoolArray
     isr: Int32Array
     leader: Int32Array
@@ -68,12 +74,26 @@ class Completion:
         return np.asarray(any_in_row(self.waits_for) | self.is_stuck)
 
 
-def completion(reassignment: Reassignment, release: Release = NEWEST) -> Completion:
-    """Return when and how each row completes; replicas whose ISR the view does not give count as in sync."""
-    target, added = reassignment.replicas, reassignment.added
+def runs_zookeeper(release: Release, *, asked: bool = False) -> bool:
+    """Return whether a cluster of `release` runs with ZooKeeper: as asked, else the mode that is usual there.
+
+    Raises UsageError if it is asked for of a release that has none.
+    """
+    if asked and release > ZOOKEEPER_UNTIL:
+        raise UsageError(f"release {release} runs without ZooKeeper; the last one with it is {ZOOKEEPER_UNTIL}")
+    return asked or release < KRAFT_ASSUMED_SINCE
+
+
+def completion(reassignment: Reassignment, release: Release = NEWEST, *, zookeeper: bool = False) -> Completion:
+    """Return when and how each row completes; replicas whose ISR the view does not give count as in sync.
+
+    `zookeeper` asks for the rule of ZooKeeper's controller.
+    """
+    target, added, view = reassignment.replicas, reassignment.added, reassignment.view
     in_sync = _in_sync(reassignment)
-    waits = _waits_for(reassignment, release, in_sync)
-    gone = _on(target, _down_ids(reassignment.view)) | _offline(reassignment)
+    waits = _waits_for(reassignment, None if zookeeper else release, in_sync)
+    never = added & _on(target, view.broker_ids[~view.alive])
+    gone = never | _on(target, view.broker_ids[view.known_down]) | _offline(reassignment)
     leaderless = _leaderless(reassignment)
     blocked = _moves(reassignment) & (~any_in_row(in_sync) | any_in_row(added & gone))
     stuck = blocked | (leaderless & any_in_row(added))
@@ -83,8 +103,8 @@ def completion(reassignment: Reassignment, release: Release = NEWEST) -> Complet
     first = target[:, 0] if target.shape[1] else leader
     preferred_is_in_sync = electable[:, 0] if target.shape[1] else np.zeros(0, dtype=np.bool_)
     return Completion(
-        release=release,
         waits_for=waits,
+        never_joins=never,
         is_stuck=stuck,
         isr=packed(isr),
         leader=leader,
@@ -92,20 +112,19 @@ def completion(reassignment: Reassignment, release: Release = NEWEST) -> Complet
     )
 
 
-def completed_view(
-    reassignment: Reassignment, *, release: Release = NEWEST, preferred: bool = True, done: Completion | None = None
-) -> ClusterView:
-    """Return the cluster after every row has completed, blocked ones too; with `preferred`, after that election.
+def completed_view(reassignment: Reassignment, done: Completion | None = None) -> ClusterView:
+    """Return the cluster after every row has completed, blocked ones too, and preferred leaders are elected.
 
-    Kept replicas that are out of sync stay so; eligible leader replicas (ELR) that lose their replica go.
+    `done` is the completion if the caller has it. Kept replicas that are out of sync stay so; eligible leader replicas
+    (ELR) that lose their replica go.
     """
-    found = completion(reassignment, release) if done is None else done
+    found = completion(reassignment) if done is None else done
     view, table, rows = reassignment.view, reassignment.table(), reassignment.rows
     leader, isr = view.partitions.leader, view.partitions.isr
     if leader is not None:
         leader = leader.copy()
         known = leader[rows] >= NO_LEADER
-        leader[rows] = np.where(known, found.preferred if preferred else found.leader, leader[rows])
+        leader[rows] = np.where(known, found.preferred, leader[rows])
     if isr is not None:
         width = max(isr.shape[1], found.isr.shape[1])
         isr = widened(isr, width).copy()
@@ -132,7 +151,7 @@ def drifted_rows(reassignment: Reassignment) -> Int64Array:
     if table.leader is None or not table.replicas.shape[1]:
         return np.empty(0, dtype=np.int64)
     first = table.replicas[:, 0]
-    drifted = (table.leader >= 0) & (table.leader != first) & ~_on(first, _down_ids(view))
+    drifted = (table.leader >= 0) & (table.leader != first) & ~_on(first, view.broker_ids[view.known_down])
     drifted[reassignment.rows] = False
     return np.flatnonzero(drifted)
 
@@ -142,8 +161,10 @@ def _in_sync(reassignment: Reassignment) -> BoolMatrix:
     return reassignment.added | ((reassignment.replicas >= 0) & _now_in_sync(reassignment))
 
 
-def _waits_for(reassignment: Reassignment, release: Release, in_sync: BoolMatrix) -> BoolMatrix:
-    """Return which targets must come back in sync before their row completes, bool[N, W]."""
+def _waits_for(reassignment: Reassignment, release: Release | None, in_sync: BoolMatrix) -> BoolMatrix:
+    """Return which targets must come back in sync before their row completes, bool[N, W]; None is ZooKeeper's rule."""
+    if release is None:
+        return (reassignment.replicas >= 0) & ~in_sync & reassignment.changes[:, None]
     needed = (reassignment.replicas >= 0) & _needs_all(reassignment, release)[:, None]
     return needed & ~in_sync & _moves(reassignment)[:, None]
 
@@ -191,10 +212,6 @@ def _offline(reassignment: Reassignment) -> BoolMatrix:
     if offline is None:
         return np.zeros(reassignment.replicas.shape, dtype=np.bool_)
     return members(reassignment.replicas, offline[reassignment.rows]) & (reassignment.replicas >= 0)
-
-
-def _down_ids(view: ClusterView) -> Int32Array:
-    return view.broker_ids[view.known_down]
 
 
 def _on(matrix: Int32Array, ids: Int32Array) -> BoolMatrix:

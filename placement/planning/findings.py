@@ -17,7 +17,7 @@ ReplicationControlManager.validateManualPartitionAssignment; KAFKA-19975.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import attrs
@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 from broker.cluster import ClusterView, Int64Array
 from broker.ids import BrokerId
 from broker.liveness import Liveness
-from broker.releases import Release
 from broker.row_flags import any_in_row, count_in_row
 from broker.units import format_size
 from broker.wording import counted, listed
@@ -35,7 +34,7 @@ from placement.balance.audit import least_isr
 from placement.placers.usable import CORDONING_SINCE, CORDONS_REFUSED_SINCE
 from placement.planning.completion import NEEDS_ADDED_ONLY_SINCE, unblocked_by_newer_release
 from placement.planning.impact import BatchImpact, Impact
-from placement.planning.reassignment import Reassignment, partition_name
+from placement.planning.reassignment import BoolMatrix, Reassignment, partition_name
 
 NAMES_MAX: Final = 5
 
@@ -54,7 +53,7 @@ def findings(impact: Impact, *, disk_bytes: Int64Array | None = None) -> tuple[F
     """Return the findings of an impact, in a fixed order; `disk_bytes` int64[B] are the disks, -1 unknown."""
     return (
         *_refusals(impact),
-        *(one for batch in impact.batches for one in _held_up(batch, impact.release)),
+        *(one for batch in impact.batches for one in _held_up(batch, impact)),
         *_never_ends(impact),
         *_disks(impact, disk_bytes),
         *_min_isr(impact),
@@ -101,7 +100,8 @@ def _down(impact: Impact) -> Iterator[Finding]:
         is_bad=is_new or len(lagging) < len(found),
         count=len(found),
         sentence=f"Targets name {named_down(dict(sorted(found.items())))}; kafka-reassign-partitions --execute refuses "
-        f'the whole file ("Unknown broker id {min(found)}"), as it knows live brokers only.',
+        f'the whole file ("Unknown broker id {min(found)}"), as it knows live brokers only'
+        f"{drained_if_gone(sorted(found), lead='; ')}.",
     )
 
 
@@ -178,27 +178,21 @@ def _cordons(impact: Impact) -> Iterator[Finding]:
         )
 
 
-def _held_up(batch: BatchImpact, release: Release) -> Iterator[Finding]:
-    plan, done = batch.plan, batch.done
+def _held_up(batch: BatchImpact, impact: Impact) -> Iterator[Finding]:
+    plan, done, release = batch.plan, batch.done, impact.release
     waiting = np.flatnonzero(any_in_row(done.waits_for))
     if waiting.size:
-        first = [
-            f"{plan.name(place)} ({_brokers(plan.replicas[place][done.waits_for[place]].tolist())})"
-            for place in waiting[:NAMES_MAX].tolist()
-        ]
-        rule = (
-            f"; from {NEEDS_ADDED_ONLY_SINCE} on they wait only if they lose more replicas than they gain"
-            if release < NEEDS_ADDED_ONLY_SINCE
-            else "; they lose more replicas than they gain, and then every target must be in sync"
-        )
+        awaited = np.unique(plan.replicas[done.waits_for])
         yield Finding(
             name="blocked",
             is_bad=True,
             count=int(waiting.size),
-            sentence=f"Will not complete on {release} before kept replicas that are out of sync are back: "
-            f"{counted(int(waiting.size), 'partition')}, {listed(first, int(waiting.size))}{rule}.",
+            sentence=f"Will not complete on {release} before {_awaited(impact)}: "
+            f"{counted(int(waiting.size), 'partition')}, {_with_brokers(plan, done.waits_for)}"
+            f"{_rule_of_waiting(impact)}{_if_gone(plan.view, awaited)}.",
         )
-    freed = int(np.count_nonzero(unblocked_by_newer_release(plan))) if release >= NEEDS_ADDED_ONLY_SINCE else 0
+    is_newest = not impact.zookeeper and release >= NEEDS_ADDED_ONLY_SINCE
+    freed = int(np.count_nonzero(unblocked_by_newer_release(plan))) if is_newest else 0
     if freed:
         yield Finding(
             name="blocked-before-4.3",
@@ -207,8 +201,53 @@ def _held_up(batch: BatchImpact, release: Release) -> Iterator[Finding]:
             sentence=f"Blocked from 3.8 to 4.2 by a kept replica that is out of sync, and no longer on {release} "
             f"(KAFKA-19975): {counted(freed, 'partition')}.",
         )
-    what = "Cannot complete, as a new replica is on a broker that is down, no member of the ISR stays, or nobody leads"
-    yield from _of_rows(plan.view, "stuck", True, what, plan.rows[done.is_stuck])
+    never = any_in_row(done.never_joins)
+    if never.any():
+        dead = np.unique(plan.replicas[done.never_joins])
+        yield Finding(
+            name="never-joins",
+            is_bad=True,
+            count=int(np.count_nonzero(never)),
+            sentence=f"Never completes, as a new replica on a broker that is down never joins the ISR: "
+            f"{counted(int(np.count_nonzero(never)), 'partition')}, {_with_brokers(plan, done.never_joins)}; "
+            f"bring {_brokers(dead.tolist())} back first, or choose other brokers.",
+        )
+    what = "Cannot complete, as no member of the ISR stays, or nobody leads"
+    yield from _of_rows(plan.view, "stuck", True, what, plan.rows[done.is_stuck & ~never])
+
+
+def _awaited(impact: Impact) -> str:
+    if impact.zookeeper:
+        return "every replica of the target is in the ISR, which ZooKeeper's controller waits for"
+    return "kept replicas that are out of sync are back"
+
+
+def _rule_of_waiting(impact: Impact) -> str:
+    if impact.zookeeper:
+        return ""
+    if impact.release < NEEDS_ADDED_ONLY_SINCE:
+        return f"; from {NEEDS_ADDED_ONLY_SINCE} on they wait only if they lose more replicas than they gain"
+    return "; they lose more replicas than they gain, and then every target must be in sync"
+
+
+def _with_brokers(plan: Reassignment, marked: BoolMatrix) -> str:
+    """Return the first partitions with a marked replica, each with the brokers of these, such as "t-0 (broker 3)"."""
+    places = np.flatnonzero(any_in_row(marked))
+    first = [f"{plan.name(at)} ({_brokers(plan.replicas[at][marked[at]].tolist())})" for at in places[:NAMES_MAX]]
+    return listed(first, int(places.size))
+
+
+def _if_gone(view: ClusterView, ids: NDArray[np.int32]) -> str:
+    """Return what to do about those of `ids` that are down if they never come back; nothing if none is down."""
+    return drained_if_gone(np.intersect1d(ids, view.broker_ids[~view.alive]).tolist(), lead="; ")
+
+
+def drained_if_gone(ids: Sequence[int], *, lead: str = "") -> str:
+    """Return how to plan without brokers that are gone for good, after `lead`; nothing for no brokers."""
+    if not ids:
+        return ""
+    named = ",".join(map(str, ids[:NAMES_MAX]))
+    return f"{lead}if {'it is' if len(ids) == 1 else 'they are'} gone for good: plan --goal drain --remove {named}"
 
 
 def _never_ends(impact: Impact) -> Iterator[Finding]:

@@ -24,7 +24,7 @@ from broker.releases import NEWEST, Release
 from placement.balance.audit import assignment_of, least_isr
 from placement.balance.constraints import RACK_SPREAD
 from placement.balance.loads import leaders, loads
-from placement.planning.completion import Completion, completed_view, completion
+from placement.planning.completion import Completion, completed_view, completion, runs_zookeeper
 from placement.planning.moves import Moves
 from placement.planning.peak import Disks, disks
 from placement.planning.reassignment import Reassignment
@@ -90,6 +90,7 @@ class Impact:
     """
 
     release: Release
+    zookeeper: bool
     before: ClusterView
     after: ClusterView
     batches: tuple[BatchImpact, ...]
@@ -118,22 +119,27 @@ class Impact:
         return None if any(one is None for one in each) else sum(one.seconds for one in each if one is not None)
 
 
-def impact(plans: Sequence[Reassignment], *, links: Links | None = None, release: Release = NEWEST) -> Impact:
+def impact(
+    plans: Sequence[Reassignment], *, links: Links | None = None, release: Release = NEWEST, zookeeper: bool = False
+) -> Impact:
     """Return what `plans`, all over one view, do when they run in their order as batches.
 
-    Raises UsageError without a plan. Cost: about a second for a million partitions.
+    `zookeeper` asks for a cluster with ZooKeeper; releases before 3.3 are taken to run with it. Raises UsageError
+    without a plan, and for ZooKeeper since 4.0. Cost: about a second for a million partitions.
     """
     if not plans:
         raise UsageError("an impact needs a plan")
-    before = plans[0].view
+    before, zookeeper = plans[0].view, runs_zookeeper(release, asked=zookeeper)
     view, batches = before, []
     for number, plan in enumerate(plans):
-        batch, after = _batch(attrs.evolve(plan, view=view) if number else plan, links or Links(), release)
+        current = attrs.evolve(plan, view=view) if number else plan
+        batch, after = _batch(current, links or Links(), completion(current, release, zookeeper=zookeeper))
         batches.append(batch)
         view = after
     broken_before, broken_after = _fewer_racks(before), _fewer_racks(view)
     return Impact(
         release=release,
+        zookeeper=zookeeper,
         before=before,
         after=view,
         batches=tuple(batches),
@@ -158,9 +164,8 @@ def under_min_isr(view: ClusterView) -> BoolArray | None:
     return np.asarray(under & (least >= 0))
 
 
-def _batch(plan: Reassignment, links: Links, release: Release) -> tuple[BatchImpact, ClusterView]:
+def _batch(plan: Reassignment, links: Links, done: Completion) -> tuple[BatchImpact, ClusterView]:
     """Return what one batch does, and the cluster after it."""
-    done = completion(plan, release)
     moves = Moves.of(plan)
     turned = plan.changes & ~plan.added.any(axis=1) & ~plan.removed.any(axis=1)
     table = plan.view.partitions
@@ -180,7 +185,7 @@ def _batch(plan: Reassignment, links: Links, release: Release) -> tuple[BatchImp
         elections=int(np.count_nonzero(done.leader != done.preferred)),
         times=times(plan, links, moves),
     )
-    return batch, completed_view(plan, release=release, done=done)
+    return batch, completed_view(plan, done)
 
 
 def _brokers(before: ClusterView, after: ClusterView, batches: Sequence[BatchImpact]) -> BrokerImpact:

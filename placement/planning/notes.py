@@ -17,7 +17,7 @@ from broker.row_flags import any_in_row, count_in_row
 from broker.units import format_size
 from broker.wording import counted
 from placement.planning.completion import Completion, completion, drifted_rows, unblocked_by_newer_release
-from placement.planning.findings import down_targets, named, named_down, naming_cordoned
+from placement.planning.findings import down_targets, drained_if_gone, named, named_down, naming_cordoned
 from placement.planning.goal import copy_sizes, excluded_rows
 from placement.planning.plan import Plan
 from placement.planning.reassignment import Reassignment
@@ -123,11 +123,10 @@ def _down(plan: Plan) -> Iterator[str]:
     """Yield which brokers look down, and that they receive nothing."""
     down = {number: how for number, how in plan.view.seen_down.items() if number not in plan.goal.remove}
     if down:
-        is_one = len(down) == 1
-        first = ",".join(map(str, list(down)[:_SHOWN_MAX]))
+        verb = "looks" if len(down) == 1 else "look"
         yield (
-            f"{named_down(down)} {'looks' if is_one else 'look'} down: no replica and no leader goes there, and what "
-            f"is there stays; if {'it is' if is_one else 'they are'} gone for good: --goal drain --remove {first}"
+            f"{named_down(down)} {verb} down: no replica and no leader goes there, and what is there stays; "
+            f"{drained_if_gone(list(down))}"
         )
 
 

@@ -14,7 +14,6 @@ import attrs
 import numpy as np
 
 from broker.cluster import ClusterView, Int64Array
-from broker.releases import NEWEST, Release
 from placement.balance.loads import loads
 from placement.planning.completion import completed_view
 from placement.planning.moves import Moves, freed_bytes
@@ -30,14 +29,14 @@ class Disks:
     after: Int64Array
 
 
-def in_order(plans: Sequence[Reassignment], release: Release = NEWEST) -> Iterator[Reassignment]:
+def in_order(plans: Sequence[Reassignment]) -> Iterator[Reassignment]:
     """Yield each plan over the view that the plans before it leave; all are given over the same view."""
     view: ClusterView | None = None
     for number, plan in enumerate(plans):
         current = plan if view is None else attrs.evolve(plan, view=view)
         yield current
         if number + 1 < len(plans):
-            view = completed_view(current, release=release)
+            view = completed_view(current)
 
 
 def disks(

@@ -12,10 +12,11 @@ from broker.cli import EXIT_REFUSED, kafka_option, printable, takes
 from broker.cluster import ClusterView
 from broker.errors import UsageError
 from broker.ids import BrokerId, broker_id
-from broker.releases import Release
+from broker.releases import NEWEST, Release
 from placement.formats.documents import JSON_BYTES_MAX
 from placement.formats.plans import ParsedPlan, read_plan
 from placement.outages.look_ahead import LookAhead, look_ahead
+from placement.planning.completion import KRAFT_ASSUMED_SINCE, ZOOKEEPER_UNTIL
 from placement.planning.findings import Finding, findings
 from placement.planning.impact import Impact, States, impact
 from placement.planning.impact_tables import (
@@ -53,7 +54,8 @@ class ImpactOptions(ClusterOptions):
     plans: tuple[str, ...]
     throttle: str | None
     add: tuple[str, ...]
-    release: Release
+    release: Release | None
+    zookeeper: bool
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -82,7 +84,13 @@ class Answer:
     metavar="ID[:RACK]",
     help="Broker that holds nothing yet, which most dumps leave out. May be repeated.",
 )
-@kafka_option()
+@kafka_option(default=None)
+@click.option(
+    "--zookeeper",
+    is_flag=True,
+    help="The cluster runs with ZooKeeper, whose controller waits for more (default: of releases before "
+    f"{KRAFT_ASSUMED_SINCE}).",
+)
 @cluster_options
 @answer_options
 @takes(ImpactOptions)
@@ -164,7 +172,12 @@ def _answer(cluster: Cluster, plans: tuple[ParsedPlan, ...], options: ImpactOpti
         network_out=capacities.column(view, "network_out_bytes_per_second"),
         ingress=capacities.column(view, "ingress_bytes_per_second"),
     )
-    found = impact([plan.reassignment for plan in plans], links=links, release=options.release)
+    found = impact(
+        [plan.reassignment for plan in plans],
+        links=links,
+        release=options.release or (ZOOKEEPER_UNTIL if options.zookeeper else NEWEST),
+        zookeeper=options.zookeeper,
+    )
     said = findings(found, disk_bytes=capacities.column(view, "disk_bytes"))
     return Answer(
         cluster=view,
@@ -179,6 +192,17 @@ def _answer(cluster: Cluster, plans: tuple[ParsedPlan, ...], options: ImpactOpti
 def _of_plans(plans: Sequence[ParsedPlan]) -> tuple[Finding, ...]:
     """Return the findings about the files themselves."""
     found = [
+        Finding(
+            name="rollback",
+            is_bad=False,
+            count=plan.rows_analysed,
+            sentence=f"{plan.source} holds the replicas before a plan, to go back to, and no plan: this is the impact "
+            "of the rollback. --execute prints no plan since Kafka 2.6; give impact the file that was executed.",
+        )
+        for plan in plans
+        if plan.is_rollback
+    ]
+    found += [
         Finding(name="refused", is_bad=True, count=plan.rows_rejected, sentence=f"{plan.refusal}.")
         for plan in plans
         if plan.refusal is not None
@@ -215,6 +239,7 @@ def summary(answer: Answer) -> dict[str, Any]:
     return {
         "cluster": answer.cluster.name,
         "release": str(found.release),
+        "controller": "zookeeper" if found.zookeeper else "kraft",
         "plans": [
             {
                 "source": plan.source,

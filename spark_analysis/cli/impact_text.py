@@ -11,6 +11,7 @@ from rich.text import Text
 
 from broker.cli import printable
 from broker.units import format_size
+from placement.planning.completion import KRAFT_BEGINS, ZOOKEEPER_UNTIL
 from placement.planning.findings import Finding
 from placement.planning.impact import Impact, States
 from placement.planning.impact_tables import batch_row, brokers_table
@@ -81,6 +82,9 @@ def _heading(impact: Impact) -> Iterator[RenderableType]:
         lines.append("Bytes are not known for every partition; --sizes gives them.")
     if not impact.has_links and impact.moved_replicas:
         lines.append("Times are not known without --throttle, or a network's capacity in --capacity.")
+    if KRAFT_BEGINS <= impact.release <= ZOOKEEPER_UNTIL:
+        whose = "ZooKeeper's controller" if impact.zookeeper else "KRaft's controller (--zookeeper for the other)"
+        lines.append(f"Kafka {impact.release} runs with ZooKeeper or KRaft; this is the answer of {whose}.")
     for line in lines:
         yield Text(printable(line))
 

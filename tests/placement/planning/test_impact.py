@@ -65,10 +65,10 @@ def _elected(found: Impact) -> list[int]:
     view, plan = found.before, found.batches[0].plan
     assert view.partitions.leader is not None
     assert view.partitions.isr is not None
-    leader = view.partitions.leader.tolist()
+    leader, alive = view.partitions.leader.tolist(), set(view.broker_ids[view.alive].tolist())
     for place, row in enumerate(plan.rows.tolist()):
         target, now = lists(plan.replicas)[place], lists(plan.current)[place]
-        isr = set(lists(view.partitions.isr)[row]) | (set(target) - set(now))
+        isr = set(lists(view.partitions.isr)[row]) | ((set(target) - set(now)) & alive)
         stays = leader[row] if leader[row] in target else next((each for each in target if each in isr), -1)
         leader[row] = target[0] if target[0] in isr else stays
     return [int(each) for each in leader]
@@ -151,14 +151,18 @@ def test_a_kept_replica_out_of_sync_is_bad_news_up_to_4_2_and_told_for_4_3() -> 
     assert old.is_bad
     assert old.sentence == (
         "Will not complete on 4.2 before kept replicas that are out of sync are back: 1 partition, t-0 (broker 3); "
-        "from 4.3 on they wait only if they lose more replicas than they gain."
+        "from 4.3 on they wait only if they lose more replicas than they gain; if it is gone for good: plan --goal "
+        "drain --remove 3."
     )
     new = said(view, [[1, 4, 3]])
     assert "blocked" not in new
     assert not new["blocked-before-4.3"].is_bad
-    assert said(view, [[1, 3]])["blocked"].sentence.endswith(
-        "t-0 (broker 3); they lose more replicas than they gain, and then every target must be in sync."
+    assert (
+        "t-0 (broker 3); they lose more replicas than they gain, and then every target must be in sync; if"
+        in said(view, [[1, 3]])["blocked"].sentence
     )
+    lagging = cluster([[1, 2, 3], [3, 1, 2]], isr=[[1, 2], [3, 1, 2]])
+    assert said(lagging, [[1, 3]])["blocked"].sentence.endswith("every target must be in sync.")
 
 
 @pytest.mark.parametrize(
@@ -167,9 +171,9 @@ def test_a_kept_replica_out_of_sync_is_bad_news_up_to_4_2_and_told_for_4_3() -> 
         (cluster([[1, 2]]), [1, 2], "nothing-to-do", False),
         (cluster([[1, 2]], adding=[[2]]), [1, 3], "reassignment-running", True),
         (cluster([[1, 2]], fenced=2), [1, 2], "broker-not-live", True),
-        (cluster([[1, 2]], fenced=4), [1, 4], "stuck", True),
+        (cluster([[1, 2]], fenced=4), [1, 4], "never-joins", True),
         (cluster([[1, 2]], leader=[-1]), [1, 4], "stuck", True),
-        (cluster([[1, 2]], stopping=4), [1, 4], "stuck", True),
+        (cluster([[1, 2]], stopping=4), [1, 4], "never-joins", True),
         (cluster([[1, 2]], cordoned=4), [1, 4], "broker-cordoned", True),
         (cluster([[1, 2]], cordoned=1), [1, 4], "cordoned-kept", True),
         (cluster([[1, 2, 3]]), [1], "factor-below-min-isr", True),
