@@ -16,7 +16,6 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from types import FrameType
 from typing import Any, Final, TypeVar
 
@@ -30,7 +29,6 @@ EXIT_REFUSED: Final = 1
 EXIT_USAGE: Final = 2
 EXIT_INTERRUPTED: Final = 128 + signal.SIGINT  # As shells report it.
 EXIT_TERMINATED: Final = 128 + signal.SIGTERM
-CHART_SUFFIXES: Final = (".svg", ".html")
 
 Options = TypeVar("Options")
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -113,16 +111,6 @@ def kafka_option(*, default: Release | None = NEWEST) -> Callable[[Command], Com
     """
     text = f"Release of Kafka whose answer is given, such as 4.1 (default {NEWEST})."
     return click.option("--kafka", "release", type=ReleaseType(), metavar="RELEASE", default=default, help=text)
-
-
-def check_chart(chart: Path | None) -> None:
-    """Raise UsageError unless `chart` can be written into its folder; call this before a run begins."""
-    if chart is None:
-        return
-    if chart.suffix not in CHART_SUFFIXES:
-        raise UsageError(f"--chart {str(chart)!r}: a chart is written as {' or '.join(CHART_SUFFIXES)}")
-    if not chart.parent.is_dir():
-        raise UsageError(f"--chart {str(chart)!r}: there is no folder {str(chart.parent)!r}")
 
 
 def run(command: click.Command, name: str, arguments: list[str] | None = None) -> int:

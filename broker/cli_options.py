@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -49,11 +48,6 @@ def minutes_option(minutes_min: float, minutes_max: float) -> Callable[[Command]
     text = "Length of the run in simulated minutes (default 1)."
     kind = FiniteRange(minutes_min, minutes_max)
     return click.option("--minutes", type=kind, default=1.0, metavar="M", help=text)
-
-
-def chart_option(text: str) -> Callable[[Command], Command]:
-    """Return the option `--chart FILE` with the help `text`; `broker.cli.check_chart` checks the file."""
-    return click.option("--chart", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help=text)
 
 
 def shape_options(shapes: Mapping[str, str]) -> Callable[[Callable[..., int]], Callable[..., int]]:

@@ -1,11 +1,8 @@
-"""Wrap a picture, paragraphs and tables as an HTML page that opens offline and can be printed."""
+"""Define the style of an HTML page around a picture, which opens offline and can be printed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
-
-from broker.drawing.element import Content, Markup, asset, join, lines, tag
 
 STYLE: Final = (
     ":root{color-scheme:light dark}body{margin:0 auto;padding:2rem 1.5rem 4rem;max-width:78rem;background:var(--page);"
@@ -18,31 +15,3 @@ STYLE: Final = (
     "@media print{body{max-width:none;padding:0}figure{overflow:visible}svg.run{min-width:0}}"
 )
 """The style of the page around an SVG document of class `run`, which brings the colours along."""
-
-
-def offline_page(title: str, *parts: Content) -> str:
-    """Return an HTML page with `title` in its head; begin each part of the body on its own line."""
-    head = lines(
-        Markup("<head>"),
-        tag("meta", charset="utf-8"),
-        tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
-        tag("title", title),
-        asset("style", STYLE),
-        Markup("</head>"),
-    )
-    start = Markup('<!doctype html>\n<html lang="en">')
-    return lines(start, head, Markup("<body>"), *parts, Markup("</body>"), Markup("</html>"), "").text
-
-
-def table(
-    heads: Sequence[Content], rows: Iterable[Sequence[Content]], *, texts: Sequence[int] = ()
-) -> Iterator[Markup]:
-    """Yield the lines of an HTML table; align the columns with an index in `texts` as text, others as numbers."""
-
-    def cells(row: Sequence[Content], name: str) -> Markup:
-        return join(*(tag(name, each, class_="t" if place in texts else None) for place, each in enumerate(row)))
-
-    yield join(Markup("<table>\n"), tag("thead", tag("tr", cells(heads, "th"))), Markup("\n<tbody>"))
-    for row in rows:
-        yield tag("tr", cells(row, "td"))
-    yield Markup("</tbody>\n</table>")

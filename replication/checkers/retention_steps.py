@@ -15,7 +15,7 @@ from replication.checkers.observed_log import LogChange, ObservedLog
 from replication.checkers.reference_log import ReferenceLog
 from replication.checkers.retention_logs import check_retained_log, early_tombstones
 from replication.checkers.retention_model import BatchReader, RetainedObservedLog, RetainedReferenceLog
-from replication.checkers.steps import NoteHigh, StepChecker
+from replication.checkers.steps import StepChecker
 from replication.checkers.view import CheckedCluster, NodeView, leader_role
 from replication.retention.messages import DeleteRecords, DeleteRecordsResponse
 from replication.retention.policy import Retention
@@ -37,10 +37,8 @@ from replication.rules.settings import PartitionSettings
 class RetentionStepChecker(StepChecker):
     """Check every step of logs under `retention`; clocks show `wall_clock_ms` at the start."""
 
-    def __init__(
-        self, settings: PartitionSettings, retention: Retention, wall_clock_ms: int, note_high: NoteHigh | None = None
-    ) -> None:
-        super().__init__(settings, note_high)
+    def __init__(self, settings: PartitionSettings, retention: Retention, wall_clock_ms: int) -> None:
+        super().__init__(settings)
         self._retention = retention
         self._wall_clock_ms = wall_clock_ms
         self._batches = BatchReader()

@@ -11,7 +11,6 @@ from typing import Final
 
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerId
-from broker.units import TimeMs
 from log.batches.in_buffer import OFFSET_AND_SIZE
 from replication.checkers import records, replicas
 from replication.checkers.answers import ASKED, unfounded
@@ -51,20 +50,15 @@ from replication.zookeeper.messages import UpdatePartitionState
 
 _NONE: Final = ErrorCode.NONE
 _CHECKED_ANSWERS: Final = frozenset({ProduceResponse, ConsumerFetchResponse})
-NoteHigh = Callable[[TimeMs, int, BrokerId, int], None]
 FINDING_COUNT_MAX = 100
 """The number of findings that are kept; the first findings of a run are enough."""
 
 
 class StepChecker:
-    """Keep the reference log of every partition, and the findings.
+    """Keep the reference log of every partition, and the findings."""
 
-    `note_high` is called with (time, partition, broker, high watermark) whenever a leader's high watermark changes.
-    """
-
-    def __init__(self, settings: PartitionSettings, note_high: NoteHigh | None = None) -> None:
+    def __init__(self, settings: PartitionSettings) -> None:
         self.settings = settings
-        self._note_high = note_high
         self.note_refusal: Callable[[NodeId, ProduceResponse], None] = _forget
         """Called with each answer to a write that is an error, and the broker that gave it."""
         self.findings: list[Finding] = []
@@ -233,8 +227,6 @@ class StepChecker:
         for code, what in replicas.check_claims(reference, leader, observed, self.settings):
             self._find(cluster, code, partition, what)
         has_moved = shown != (observed.shown_epoch, observed.shown)
-        if has_moved and self._note_high is not None:
-            self._note_high(cluster.now_ms, partition, observed.broker, observed.shown)
         if has_moved and leader.leader_epoch < reference.clean_from_epoch:
             reference.note_ended(observed, leader.leader_epoch, shown[1] if shown[0] == observed.shown_epoch else 0)
         elif has_moved:

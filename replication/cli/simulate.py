@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Final
 
 import attrs
 import click
 
-from broker.cli import EXIT_REFUSED, check_chart, printable
+from broker.cli import EXIT_REFUSED, printable
 from broker.cli_options import (
-    chart_option,
     check_seeds,
     idle_beside,
     idle_without,
@@ -34,8 +32,6 @@ from replication.groups import GROUP_INVARIANTS, GroupsExtension, with_groups
 from replication.groups.plan import GROUP_COUNT_MAX
 from replication.roles.states import Machine, find_machines
 from replication.rules.switches import rules_of, sound, without
-from replication.simulation.chart import to_html, to_svg
-from replication.simulation.coverage import Coverage, coverage_lines, run_covered
 from replication.simulation.faults import draw_plan
 from replication.simulation.options import MINUTES_MAX, Options, harsh, quiet, swarm
 from replication.simulation.policies import placed
@@ -83,7 +79,6 @@ _RELEASES: Final = {False: NEWEST.name, True: "3.5"}
     help="Run COUNT consumer groups, drawn from the seed (default 0).",
 )
 @retention_choices
-@click.option("--coverage", "is_covered", is_flag=True, help="Print what the runs passed through, and what none did.")
 @click.option("--shrink", "shrinks", is_flag=True, help="Find the fewest faults that still break a broken run.")
 @click.option(
     "--diagram",
@@ -93,7 +88,6 @@ _RELEASES: Final = {False: NEWEST.name, True: "3.5"}
     help="Print the state machine NAME, or all of the simulation's, and exit.",
 )
 @click.option("--format", "form", type=click.Choice(FORMS), default="text", help="Format of --diagram (default text).")
-@chart_option("Write a chart of the run: .svg, or .html with the chart and tables.")
 def simulate(
     seed: int,
     kind: str,
@@ -106,10 +100,8 @@ def simulate(
     placer: str | None,
     diagram: str | None,
     form: str,
-    chart: Path | None,
     *,
     has_zookeeper: bool,
-    is_covered: bool,
     shrinks: bool,
 ) -> int:
     """Run a cluster on a virtual clock under faults and check the invariants at every step.
@@ -123,20 +115,21 @@ def simulate(
     Examples:
       brokerside simulate --swarm --seed 7 --minutes 10
       brokerside simulate --harsh --seeds 100
-      brokerside simulate --varied --seeds 100 --coverage
+      brokerside simulate --varied --seeds 100
       brokerside simulate --groups 3 --minutes 5
       brokerside simulate --retention --minutes 10
       brokerside simulate --quiet --compact --retention-ms 20000 --reset earliest
       brokerside simulate --zookeeper --kafka 2.8 --seed 18
       brokerside simulate --seed 3 --without strict_min_isr --shrink
       brokerside simulate --diagram replica --format mermaid
-      brokerside simulate --harsh --seed 3 --chart run.html
     """
     if diagram is not None:
         machines = find_machines(diagram)
         click.echo("\n\n".join(machine_lines(machine, form) for machine in machines))
         return 0
-    _check_one_run(chart, seed, seeds, shrinks=shrinks)
+    check_seeds(seed, seeds)
+    if shrinks and seeds > 1:
+        raise UsageError("--shrink has no effect with --seeds; leave out one of the two")
     followed = release or _RELEASES[has_zookeeper]
     rules = without(sound(rules_of(followed)), *left_out)
     duration_ms = DurationMs(int(minutes * MINUTE_MS))
@@ -151,28 +144,21 @@ def simulate(
         drawn = choice.applied(attrs.evolve(options, role_settings=role_settings))
         return _SeededRun(drawn, groups, policy, followed)
 
-    coverage = Coverage() if is_covered else None
     if seeds > 1:
-        status = _many(map(draw, range(seed, seed + seeds)), command, coverage)
-        _print_coverage(coverage)
-        return status
+        return _many(map(draw, range(seed, seed + seeds)), command)
     seeded = draw(seed)
     for line in options_lines(seeded.options):
         click.echo(line)
     groups_extension = seeded.groups_extension()
     for line in () if groups_extension is None else groups_extension.plan.lines():
         click.echo(line)
-    outcome = _run(Simulation(seeded.options, on_line=click.echo, extension=groups_extension), coverage)
+    outcome = Simulation(seeded.options, on_line=click.echo, extension=groups_extension).finish()
     _print_verdict(outcome)
     if outcome.is_broken and followed != "current" and Release(followed) < NEWEST:
         for name in lacking_rules(seeded.options, seeded.again):
             click.echo(f"  {lacking_line(followed, name)}")
-    _print_coverage(coverage)
     for line in () if groups_extension is None else groups_extension.counts.lines():
         click.echo(line)
-    if chart is not None:
-        page = to_html(outcome, f"{command} --seed {seed}", options_lines(seeded.options))
-        chart.write_text(to_svg(outcome) if chart.suffix == ".svg" else page, encoding="utf-8")
     if not outcome.is_broken:
         return 0
     click.echo(f"again: {command} --seed {seed}")
@@ -197,16 +183,6 @@ class _SeededRun:
     def groups_extension(self) -> GroupsExtension | None:
         """Return the consumer groups for one run; None if there are none."""
         return GroupsExtension.drawn(self.options, self._groups, self._release) if self._groups else None
-
-
-def _check_one_run(chart: Path | None, seed: int, seeds: int, *, shrinks: bool) -> None:
-    """Raise UsageError, before anything is run, for a chart that cannot be written, and for what only one run has."""
-    check_chart(chart)
-    check_seeds(seed, seeds)
-    if shrinks and seeds > 1:
-        raise UsageError("--shrink has no effect with --seeds; leave out one of the two")
-    if chart is not None and seeds > 1:
-        raise UsageError(f"--chart is a picture of one run; --seeds asks for {seeds}")
 
 
 def machine_lines(machine: Machine, form: str) -> str:
@@ -261,22 +237,12 @@ def _print_shrunk(outcome: Outcome, seeded: _SeededRun) -> None:
     click.echo(f"BROKEN: {smallest.findings[0]}")
 
 
-def _run(simulation: Simulation, coverage: Coverage | None) -> Outcome:
-    """Run a simulation to its end, and measure what it passes through if that is asked for."""
-    return simulation.finish() if coverage is None else run_covered(simulation, coverage)
-
-
-def _print_coverage(coverage: Coverage | None) -> None:
-    for line in () if coverage is None else coverage_lines(coverage):
-        click.echo(line)
-
-
-def _many(runs: Iterable[_SeededRun], command: str, coverage: Coverage | None) -> int:
+def _many(runs: Iterable[_SeededRun], command: str) -> int:
     broken = event_count = count = 0
     acked: Counter[str] = Counter()
     for seeded in runs:
         count += 1
-        outcome = _run(Simulation(seeded.options, extension=seeded.groups_extension()), coverage)
+        outcome = run(seeded.options, extension=seeded.groups_extension())
         event_count += outcome.event_count
         report = outcome.durability
         acked["all"] += report.acked_count

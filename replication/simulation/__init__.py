@@ -14,15 +14,13 @@
 - wider_faults: Apply the faults that are of no single broker's process: splits, controllers, late metadata, clocks.
 - topic_deletion: Delete topics while they are written, and create others of the same name.
 - former_controller: Model a controller that was replaced and does not know it: some brokers still ask it.
-- coverage: Measure what runs pass through: transitions, error codes, rare states, and which fault struck whom.
 - clients: Run producers and consumers that find leaders, write, read, and note the responses.
 - history: Hold what happened in a run: a line per state change, a digest, and what the clients wrote and read.
 - policies: Policies of one's own: one that places the partitions, and one that elects the leaders.
 - retention: Run retention and compaction in a simulation: their settings, their intervals and their faults.
 - views: Show one partition of a running simulation: its state, its replicas' logs, and its replicas out of sync.
-- recording: Record each state of each partition, each high watermark of a leader, and each ISR shrink over time.
+- recording: Record each state of each partition, and each ISR shrink, over time.
 - report: Report a run in lines: its options, its verdict, the rules that a release lacks, its smallest plan.
-- chart: Draw one simulated run as SVG, or as an HTML page with tables.
 """
 
 from __future__ import annotations

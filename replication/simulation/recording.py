@@ -1,6 +1,4 @@
-"""Record a run over time: each state of each partition, each high watermark of a leader, each ISR shrink.
-
-Times rise; a high watermark is noted when the broker that the controller knows as leader moves it.
+"""Record each state of each partition, and each ISR shrink, over time.
 
 Example: state_at(0, 7_000) is the last state that partition 0 had up to 7 s.
 """
@@ -13,7 +11,7 @@ from typing import Final
 
 import attrs
 
-from broker.ids import NO_LEADER, BrokerId, Offset
+from broker.ids import NO_LEADER, BrokerId
 from broker.units import TimeMs
 from replication.roles.messages import (
     AlterPartition,
@@ -39,15 +37,6 @@ class StateNote:
     at_ms: TimeMs
     partition: int
     state: PartitionState
-
-
-@attrs.frozen
-class HighWatermarkNote:
-    """Hold a leader's high watermark from `at_ms` on."""
-
-    at_ms: TimeMs
-    partition: int
-    high_watermark: Offset
 
 
 class ShrinkCause(enum.Enum):
@@ -81,19 +70,13 @@ class IsrShrink:
 
 
 class Recording:
-    """Note states and high watermarks as events go by, and write each record of the metadata log to the trace.
-
-    `watch` is one of the cluster's controller watches; the checker, which reads the leaders' logs anyway, calls
-    `note_high`.
-    """
+    """Note partition states, and write each record of the metadata log to the trace; `watch` is a controller watch."""
 
     def __init__(self) -> None:
         self.states: list[StateNote] = []
-        self.highs: list[HighWatermarkNote] = []
         self.isr_shrinks: list[IsrShrink] = []
         self._states: dict[int, PartitionState] = {}
         self._read = 0
-        self._last: dict[int, Offset] = {}
 
     def watch(self, cluster: Cluster, _node: NodeId, message: Message, _out: Outbox) -> None:
         """Note the records that the controller wrote."""
@@ -113,13 +96,6 @@ class Recording:
         if before is not None and before.isr != state.isr:
             left = (broker for broker in before.isr if broker not in state.isr)
             self.isr_shrinks += (IsrShrink(now_ms, partition, broker, by) for broker in left)
-
-    def note_high(self, now_ms: TimeMs, partition: int, broker: BrokerId, high_watermark: int) -> None:
-        """Note a leader's high watermark, if the controller knows the broker as leader."""
-        state = self._states.get(partition)
-        if state is not None and state.leader == broker and self._last.get(partition) != high_watermark:
-            self._last[partition] = Offset(high_watermark)
-            self.highs.append(HighWatermarkNote(now_ms, partition, Offset(high_watermark)))
 
     def last_shrink_of(self, partition: int, broker: BrokerId) -> IsrShrink | None:
         """Return the last removal of a replica from the ISR, None if there was none."""

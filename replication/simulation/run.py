@@ -152,9 +152,7 @@ class Simulation:
         self.recording = Recording()
         settings, retention = options.settings if expected is None else expected, options.retention
         self.checker = (
-            StepChecker(settings, self.recording.note_high)
-            if retention is None
-            else RetentionStepChecker(settings, retention, WALL_CLOCK_MS, self.recording.note_high)
+            StepChecker(settings) if retention is None else RetentionStepChecker(settings, retention, WALL_CLOCK_MS)
         )
         self._extension = extension
         if retention is not None:

@@ -16,10 +16,8 @@ from hypothesis import strategies as st
 from broker.drawing import svg
 from broker.drawing.element import Markup, asset, content_hash, escape, json_data, node, tag, visible
 from broker.drawing.figure import figure, line, text
-from broker.drawing.page import offline_page, table
 from broker.drawing.palette import CATEGORIES, DARK, LIGHT, PRINT, Theme, category, filled, ink_on, themed
 from broker.drawing.scale import clipped, nice_axis, number
-from broker.drawing.time_axis import TimeAxis, stepped
 from tests.architecture.house import ROOT, modules
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -95,12 +93,8 @@ def test_elements_have_their_attributes_and_only_our_own_calls_make_markup() -> 
     assert content_hash("alert('Hello, world.');") == "'sha256-qznLcsROx4GACP2dm0UCKCzCG+HiZ1guq6ZZDob/Tng='"
 
 
-def test_a_page_is_whole_and_needs_nothing_from_outside() -> None:
-    page = offline_page("<title>", tag("p", "a & b"), *table(("<one>", "two"), [("&", "<x>")], texts=(0,)))
-    assert all(words in Reader(page).text for words in ("<title>", "a & b", "<one>", "<x>"))
-    assert page.startswith('<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n')
-    assert '<th class="t">&lt;one&gt;</th><th>two</th>' in page
-    assert not re.search(r"<script|href=|src=|url\(|@import", page + svg.style("run", "page", "ink"))
+def test_a_figure_is_whole_and_needs_nothing_from_outside() -> None:
+    assert not re.search(r"<script|href=|src=|url\(|@import", svg.style("run", "page", "ink"))
     drawn = figure("f", "Loads", "from 1 to 2", 40, text(1, 2, "<", anchor="end"), line(0, 0, 1.25, 1, "axis")).text
     assert 'viewBox="0 0 760 40" role="img" aria-labelledby="f-t" aria-describedby="f-d"' in drawn
     assert '<text x="1" y="2" text-anchor="end">&lt;</text><path d="M0 0L1.2 1" class="axis"></path>' in drawn
@@ -159,24 +153,3 @@ def test_coordinates_and_labels_are_short() -> None:
     assert [number(1.0), number(2.25), number(-0.04), number(10)] == ["1", "2.2", "0", "10"]
     assert [clipped("orders", most) for most in (6, 5)] == ["orders", "orde…"]
     assert nice_axis(0.1 + 0.2)[1] == 3  # A rounding error adds no step.
-
-
-@settings(max_examples=40)
-@given(st.lists(st.tuples(st.floats(0, 960), st.floats(0, 50)), min_size=1, max_size=100))
-def test_a_line_of_steps_has_few_points_and_keeps_its_extremes_and_its_end(steps: list[tuple[float, float]]) -> None:
-    rising = sorted((round(x, 1), round(y, 1)) for x, y in steps)
-    path = stepped(rising, 960)
-    heights = {float(each) for each in re.findall(r"[V,](-?[\d.]+)", path)}
-    assert {min(y for _, y in rising), max(y for _, y in rising), rising[-1][1]} <= heights
-    assert path.endswith("H960")
-    assert stepped([(0, 5), (0.1, 1), (0.2, 9), (0.3, 4), (0.4, 7)], 10) == "M0,1 H0V9 H0.4V7 H10"
-
-
-@pytest.mark.parametrize(
-    ("end_ms", "last"), [(20_000, "20 s"), (632_000, "10 min"), (86_400_000, "24 h"), (13 * 86_400_000, "288 h")]
-)
-def test_the_axis_names_a_few_round_times(end_ms: int, last: str) -> None:
-    axis = TimeAxis(end_ms, left=150, width=960)
-    names = [axis.name(at_ms) for at_ms in axis.ticks()]
-    assert (4 <= len(names) <= 13, names[-1]) == (True, last)
-    assert axis.x(end_ms // 2) == 150 + 960 / 2

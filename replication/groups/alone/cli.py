@@ -16,15 +16,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from broker.cli import EXIT_REFUSED, check_chart, kafka_option, printable, takes
-from broker.cli_options import chart_option, idle_beside, seed_option
+from broker.cli import EXIT_REFUSED, kafka_option, printable, takes
+from broker.cli_options import idle_beside, seed_option
 from broker.errors import UsageError
 from broker.group.consumer.target import BATCHES_SINCE
 from broker.releases import Release
 from broker.small_files import read_small
 from broker.units import DurationMs
 from broker.wording import unknown
-from replication.groups.alone.chart import to_html, to_svg
 from replication.groups.alone.group_run import GroupRun, lines, run_group, table_rows
 from replication.groups.alone.scenario import (
     EVENTS_BYTES_MAX,
@@ -60,7 +59,6 @@ class SimulateOptions:
     events: Path | None
     release: Release
     json: bool
-    chart: Path | None
 
     def chosen_scenario(self) -> SingleGroupScenario:
         """Return the scenario to run; raise UsageError for an unknown name, or for two scenarios."""
@@ -145,7 +143,6 @@ class SimulateOptions:
 @click.option("--events", type=_FILE, help="Run the scenario of a JSON file instead of a drawn one.")
 @kafka_option()
 @click.option("--json", is_flag=True, help="Print everything counted as JSON instead of a table.")
-@chart_option("Write a chart of the partitions' owners over time; FILE ends in .svg or .html.")
 @takes(SimulateOptions)
 def simulate_command(options: SimulateOptions) -> int:
     """Run one group under each protocol, on a virtual clock, and compare what rebalances cost.
@@ -155,7 +152,7 @@ def simulate_command(options: SimulateOptions) -> int:
     \b
     Examples:
       brokerside groups simulate --seed 7
-      brokerside groups simulate --scenario shared-group-id --chart incident.html
+      brokerside groups simulate --scenario shared-group-id
       brokerside groups simulate --seed 7 --protocol eager --assignor sticky
       brokerside groups simulate --seed 7 --protocol consumer --kafka 4.2
 
@@ -176,14 +173,10 @@ def simulate_command(options: SimulateOptions) -> int:
         for scenario in SCENARIOS.values():
             click.echo(f"{scenario.name:<16}{scenario.title}")
         return 0
-    check_chart(options.chart)
     scenario = options.chosen_scenario()
     protocols, release = options.chosen_protocols(scenario), options.release
     group_runs = [run_group(scenario, protocol, options.seed, release) for protocol in protocols]
     _show(group_runs, as_json=options.json)
-    if options.chart is not None:
-        drawn = to_svg(group_runs) if options.chart.suffix == ".svg" else to_html(group_runs)
-        options.chart.write_text(drawn, encoding="utf-8")
     return 0 if all(group_run.is_clean for group_run in group_runs) else EXIT_REFUSED
 
 

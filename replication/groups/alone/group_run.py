@@ -24,7 +24,7 @@ from broker.units import SECOND_MS, DurationMs, TimeMs
 from broker.wording import printable
 from replication.checkers import Finding
 from replication.groups import invariants
-from replication.groups.alone.ledger import Ledger, Mark, OwnershipSpan
+from replication.groups.alone.ledger import Death, Ledger, OwnershipSpan
 from replication.groups.alone.scenario import MemberSpec, SingleGroupScenario
 from replication.groups.client.assigning import GroupProtocol
 from replication.groups.client.link import ClientSpec
@@ -198,7 +198,6 @@ class GroupSimulation(GroupsExtension):
 
     def _happen(self, event: Event) -> None:
         now_ms = self.cluster.now_ms
-        self.ledger.happened(event, self.now_ms)
         match event.kind:
             case EventKind.ADD_PARTITIONS:
                 self._grow(event.target, event.count, now_ms)
@@ -262,10 +261,9 @@ class GroupRun:
     protocol: GroupProtocol
     assignor: str
     figures: Mapping[str, Any]
-    deaths: tuple[Mark, ...]
+    deaths: tuple[Death, ...]
     findings: tuple[Finding, ...]
     spans: tuple[OwnershipSpan, ...]
-    marks: tuple[Mark, ...]
     generations_ms: tuple[int, ...]
 
     @property
@@ -325,7 +323,6 @@ def run_group(scenario: SingleGroupScenario, protocol: GroupProtocol, seed: int,
         deaths=tuple(ledger.deaths),
         findings=simulation.found(),
         spans=tuple(ledger.spans),
-        marks=tuple(ledger.marks),
         generations_ms=tuple(ledger.generations_ms),
     )
 

@@ -24,7 +24,6 @@ from placement.consumer.optimum import optimum_of
 from replication.groups.checker import fingerprint, is_settled
 from replication.groups.client.messages import Died, Note, PartitionsAssigned, PartitionsRevoked, PollExpired
 from replication.groups.member import Member
-from replication.groups.plan import Event
 
 _POLL: Final = "max.poll.interval.ms"
 """The reason of a departure by a client whose application did not poll."""
@@ -41,8 +40,8 @@ class OwnershipSpan:
 
 
 @attrs.frozen
-class Mark:
-    """Describe an event at a time, as text."""
+class Death:
+    """State that an application ended by an error."""
 
     at_ms: int
     text: str
@@ -53,8 +52,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self.spans: list[OwnershipSpan] = []
-        self.marks: list[Mark] = []
-        self.deaths: list[Mark] = []
+        self.deaths: list[Death] = []
         self.move_count = 0
         self.return_count = 0
         self.least_move_count = 0
@@ -87,11 +85,7 @@ class Ledger:
             case PollExpired():
                 self._expired.add(name)
             case Died():
-                self.deaths.append(Mark(now_ms, f"{name}: {note.reason}"))
-
-    def happened(self, event: Event, now_ms: int) -> None:
-        """Record an event of the scenario as a mark."""
-        self.marks.append(Mark(now_ms, str(event)))
+                self.deaths.append(Death(now_ms, f"{name}: {note.reason}"))
 
     def stepped(self, service: GroupService, alive: Sequence[Member], topics: Mapping[str, int], now_ms: int) -> None:
         """Record departures, generation and settled owners after an event."""

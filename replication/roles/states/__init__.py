@@ -4,7 +4,6 @@
 - partition_status: Define a partition's states at the controller as two tables: leadership and reassignment.
 - replica_role: Define the roles of a replica at its broker as a table: leading, fetching, truncating and so on.
 - write: Define the states of one write at its leader as a table, and the error that answers each end.
-- zookeeper: Define the state machines of the ZooKeeper-era controller: ReplicaStateMachine and PartitionStateMachine.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from replication.roles.states.lifecycle import LIFECYCLE_TRANSITIONS
 from replication.roles.states.partition_status import MOVE_TRANSITIONS, PARTITION_STATUS_TRANSITIONS
 from replication.roles.states.replica_role import REPLICA_ROLE_TRANSITIONS
 from replication.roles.states.write import WRITE_TRANSITIONS
-from replication.roles.states.zookeeper import ZK_PARTITION_TRANSITIONS, ZK_REPLICA_TRANSITIONS
 
 
 @attrs.frozen
@@ -57,8 +55,6 @@ MACHINES: Final = (
     Machine("reassignment", "a partition that is moved", MOVE_TRANSITIONS),
     Machine("write", "a write at its leader", WRITE_TRANSITIONS),
     Machine("zookeeper-broker", "a broker's ephemeral node in ZooKeeper", ZOOKEEPER_TRANSITIONS),
-    Machine("zookeeper-replica", "a replica as the ZooKeeper-style controller sees it", ZK_REPLICA_TRANSITIONS),
-    Machine("zookeeper-partition", "a partition as the ZooKeeper-style controller sees it", ZK_PARTITION_TRANSITIONS),
 )
 """Every machine, those of current Kafka first."""
 

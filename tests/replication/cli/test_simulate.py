@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
@@ -124,14 +122,3 @@ def test_the_older_mode_knows_no_elr_and_says_so(capsys: pytest.CaptureFixture[s
     older = capsys.readouterr().out
     assert run(simulate, "simulate", ["--seed", "3", "--rules", "3.5"]) == 0
     assert older.splitlines()[-1] != capsys.readouterr().out.splitlines()[-1], "the digest is that of another history"
-
-
-def test_a_picture_of_the_run_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "run.svg"
-    assert run(simulate, "simulate", ["--swarm", "--seed", "2", "--minutes", "1", "--chart", str(file)]) == 0
-    assert "nothing is broken" in capsys.readouterr().out
-    picture = ElementTree.parse(file).getroot()
-    texts = [element.text or "" for element in picture.iter("{http://www.w3.org/2000/svg}text")]
-    assert texts[0].startswith("seed 2, swarm, ")
-    assert sum(text.startswith("partition ") for text in texts) == 1
-    assert "script" not in file.read_text(encoding="utf-8")

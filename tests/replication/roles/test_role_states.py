@@ -96,40 +96,6 @@ def test_only_the_end_of_a_write_is_never_left() -> None:
     assert stuck == {("write", end) for end in ends}
 
 
-# The ZooKeeper-style controller: Kafka lists for each state those from which it may be reached.
-
-
-def previous_states(machine: str) -> dict[str, set[str]]:
-    (found,) = find_machines(machine)
-    previous: dict[str, set[str]] = {state.name: set() for state in found.states}
-    for (before, _), after in found.table.items():
-        previous[after.name].add(before.name)
-    return previous
-
-
-def test_a_replica_has_kafkas_valid_previous_states() -> None:
-    serving = {"NEW_REPLICA", "ONLINE_REPLICA", "OFFLINE_REPLICA", "REPLICA_DELETION_INELIGIBLE"}
-    assert previous_states("zookeeper-replica") == {
-        "NEW_REPLICA": {"NON_EXISTENT_REPLICA"},
-        "ONLINE_REPLICA": serving,
-        "OFFLINE_REPLICA": serving,
-        "REPLICA_DELETION_STARTED": {"OFFLINE_REPLICA"},
-        "REPLICA_DELETION_SUCCESSFUL": {"REPLICA_DELETION_STARTED"},
-        "REPLICA_DELETION_INELIGIBLE": {"OFFLINE_REPLICA", "REPLICA_DELETION_STARTED"},
-        "NON_EXISTENT_REPLICA": {"REPLICA_DELETION_SUCCESSFUL"},
-    }
-
-
-def test_a_partition_has_kafkas_valid_previous_states() -> None:
-    made = {"NEW_PARTITION", "ONLINE_PARTITION", "OFFLINE_PARTITION"}
-    assert previous_states("zookeeper-partition") == {
-        "NEW_PARTITION": {"NON_EXISTENT_PARTITION"},
-        "ONLINE_PARTITION": made,
-        "OFFLINE_PARTITION": made,
-        "NON_EXISTENT_PARTITION": {"OFFLINE_PARTITION"},
-    }
-
-
 # Writes.
 
 

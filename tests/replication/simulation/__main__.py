@@ -12,8 +12,8 @@ from concurrent.futures import ProcessPoolExecutor
 
 from broker.units import MINUTE_MS, DurationMs
 from replication.simulation import Simulation, harsh, swarm, varied
-from replication.simulation.coverage import Coverage, coverage_lines, run_covered
 from replication.simulation.retention import with_retention
+from tests.replication.simulation.coverage import Coverage, coverage_lines, run_covered
 
 SHAPES = {"swarm": swarm, "harsh": harsh, "varied": varied}
 COVERED_ONE_IN = 10

@@ -9,14 +9,12 @@ from typing import Final
 import attrs
 import pytest
 
-from broker.cli import run as run_command
 from broker.units import DurationMs
 from replication.checkers import Rare
-from replication.cli.simulate import simulate
 from replication.simulation import FaultKind, Options, Simulation, harsh, run, varied
-from replication.simulation.coverage import Coverage, run_covered
 from replication.simulation.faults import OF_BROKERS
 from replication.simulation.retention import RETENTION_KINDS
+from tests.replication.simulation.coverage import Coverage, run_covered
 
 MINUTE: Final = DurationMs(60_000)
 CAMPAIGN: Final[tuple[Options, ...]] = (
@@ -104,14 +102,3 @@ def test_a_fault_is_counted_by_whom_it_strikes() -> None:
     assert sum(coverage.faults.values()) == len(outcome.plan)
     for kind, role in coverage.faults:
         assert (role == "cluster") == (FaultKind[kind] not in OF_BROKERS)
-
-
-def test_the_command_prints_the_tables_behind_the_verdict(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command(simulate, "simulate", ["--varied", "--seeds", "2", "--minutes", "0.1", "--coverage"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("2 runs, ")
-    assert lines[1] == "transitions of each state machine:"
-    assert [line for line in lines if line.startswith("  registration: ")]
-    assert "  zookeeper-broker: 0 of 10" in lines
-    assert "  delete_records: 0, 0, 0, 0, 0; never" in lines
-    assert max(map(len, lines)) <= 110

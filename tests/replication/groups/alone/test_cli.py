@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
@@ -47,7 +46,7 @@ def test_the_incident_says_which_program_failed(capsys: pytest.CaptureFixture[st
 
 
 def test_json_has_every_count_and_is_the_same_each_time(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = (
+    arguments = [
         "--seed",
         "2",
         "--protocol",
@@ -59,7 +58,7 @@ def test_json_has_every_count_and_is_the_same_each_time(capsys: pytest.CaptureFi
         "--minutes",
         "5",
         "--json",
-    )
+    ]
     assert simulate(*arguments) == 0
     first = capsys.readouterr().out
     assert simulate(*arguments) == 0
@@ -112,31 +111,15 @@ def test_events_of_a_file_are_played_in_order_of_time(tmp_path: Path, capsys: py
     assert group_run["settled_ms"] > 90_000
 
 
-@pytest.mark.parametrize("suffix", ["svg", "html"])
-def test_a_chart_is_written_that_holds_a_row_for_each_partition(
-    suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / f"chart.{suffix}"
-    assert simulate("--scenario", "S66", "--chart", str(file)) == 0
-    written = file.read_text(encoding="utf-8")
-    svg = written[written.index("<svg") : written.index("</svg>") + 6]
-    texts = [element.text for element in ElementTree.fromstring(svg).iter() if element.text]
-    assert texts.count("t-3") == 3, "one row in each of three panels"
-    assert "start c" in svg
-    assert "http" not in written.replace("http://www.w3.org/2000/svg", "")
-
-
-def test_names_of_others_are_escaped_in_tables_and_charts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file, chart = tmp_path / "[red]e\x1b.json", tmp_path / "chart.svg"
+def test_names_of_others_are_escaped_in_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "[red]e\x1b.json"
     member = {"name": "<b>\x1b[31m", "topics": ["t"], "remembers_partitions": True}
     events = [{"at_ms": 0, "kind": "start", "target": member["name"]}]
     file.write_text(json.dumps({"minutes": 1, "topics": {"t": 1}, "members": [member], "events": events}))
-    assert simulate("--events", str(file), "--chart", str(chart)) == 0
+    assert simulate("--events", str(file)) == 0
     printed = capsys.readouterr().out
     assert "\x1b" not in printed
     assert "[red]e\\x1b.json: events of a file" in printed
-    assert "\x1b" not in chart.read_text()
-    assert "&lt;b&gt;\\x1b[31m" in chart.read_text()
 
 
 def test_a_broken_invariant_is_reported_with_status_one(
@@ -164,8 +147,6 @@ def test_a_broken_invariant_is_reported_with_status_one(
             "a group of the eager protocol cannot be assigned by 'uniform'",
         ),
         (("--minutes", "3"), "3 minutes are too few for a seeded life; at least 5 are needed"),
-        (("--chart", "picture.png"), "--chart 'picture.png': a chart is written as .svg or .html"),
-        (("--chart", "no/such/x.svg"), "--chart 'no/such/x.svg': there is no folder 'no/such'\n"),
     ],
 )
 def test_what_cannot_be_played_is_refused_in_a_sentence(
