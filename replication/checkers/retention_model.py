@@ -241,6 +241,8 @@ class RetainedObservedLog(ObservedLog):
         self.cleaning_count = log.cleaning_count
         self.start_max: int = former.start_max if isinstance(former, RetainedObservedLog) else 0
         """The greatest log start that this broker's log ever had."""
+        self.stale: dict[bytes, int] = {}
+        """By key, the last offset at which the log has a record of an older epoch in a superseded record's place."""
         self._forgotten = 0
         self._filling = _Filling(self)
 
@@ -250,6 +252,7 @@ class RetainedObservedLog(ObservedLog):
         cut_to = self.log.cut_to
         if cut_to is not None:
             self.gaps = {gap for gap in self.gaps if gap < cut_to}
+            self.stale = {key: offset for key, offset in self.stale.items() if offset < cut_to}
         change = super().read_on(self._filling)
         start_offset = self.log.log.log_start_offset
         self.start_max = max(self.start_max, start_offset)
@@ -273,6 +276,10 @@ class RetainedObservedLog(ObservedLog):
         end = self._end_of_stale(agreed, committed)
         if end == agreed:
             return agreed
+        for offset in range(agreed, end):
+            held = self.truth.known.get(self.entries[offset].value)
+            if held is not None and held.key and offset not in self.gaps:
+                self.stale[held.key] = offset
         self.gaps.update(range(agreed, end))
         self.entries[agreed:end] = committed[agreed:end]
         return super().agree(committed)

@@ -16,7 +16,8 @@ from log.log_config import LogConfig
 from replication.checkers import INVARIANTS, check_history, check_keys, is_expired, may_skip
 from replication.checkers.observed_log import Entry
 from replication.checkers.reference_log import ReferenceLog
-from replication.checkers.retention_model import Held, RetainedReferenceLog
+from replication.checkers.retention_logs import check_gaps
+from replication.checkers.retention_model import BatchReader, Held, RetainedObservedLog, RetainedReferenceLog
 from replication.retention import Retention
 from replication.roles.replica_log import ReplicaLog
 from replication.simulation import Fault, FaultKind, NetworkOptions, Options, Simulation, quiet, run
@@ -204,3 +205,49 @@ def test_an_older_record_is_excused_only_in_the_place_of_a_superseded_one_of_a_l
         entry = reference.committed[offset]
         reference.known[entry.value] = Held(offset, entry, key, False, TimeMs(0))
     assert reference.skips_epoch_start(1, written, held) == excused
+
+
+# The cleaner's own weakness: see `check_gaps`.
+
+
+class CleanedLog:
+    """Stand for a log of four offsets from 0 on, as far as `check_gaps` looks at it."""
+
+    cleaning_count = 0
+    log_start_offset, log_end_offset = Offset(0), Offset(4)
+
+    @property
+    def log(self) -> CleanedLog:
+        return self
+
+
+def held(offset: int, key: str, epoch: int, value: int) -> Held:
+    return Held(offset, Entry(epoch, value), key.encode(), False, TimeMs(0))
+
+
+COMMITTED: Final = (held(0, "a", 1, 10), held(1, "b", 2, 11), held(2, "c", 2, 12), held(3, "b", 2, 13))
+"""Compaction took offset 1 at the leader, which dates epoch 2 from offset 2 on."""
+
+
+@pytest.mark.parametrize(
+    ("kept", "missing", "codes"),
+    [
+        (held(1, "a", 1, 99), 0, []),  # An uncommitted record of the epoch before superseded it.
+        (held(1, "x", 1, 99), 0, ["K5"]),  # One of another key did not.
+        (held(1, "a", 2, 99), 0, ["K5"]),  # One of the same epoch diverges, and had to be cut.
+        (COMMITTED[1], 0, ["K5"]),
+        (held(1, "a", 1, 99), 2, ["K5"]),
+    ],
+)
+def test_a_last_record_may_only_lack_where_an_uncommitted_one_of_its_key_took_a_compacted_place(
+    kept: Held, missing: int, codes: list[str]
+) -> None:
+    truth = RetainedReferenceLog(0)
+    truth.committed = [each.entry for each in COMMITTED]
+    truth.known = {each.entry.value: each for each in (*COMMITTED, kept)}
+    truth.note_committed()
+    log: Any = CleanedLog()
+    observed = RetainedObservedLog(truth, BatchReader(), log, (BrokerId(0), 0), None)
+    observed.entries = [truth.committed[0], kept.entry, *truth.committed[2:]]
+    observed.gaps, observed.new_gaps = {missing}, [missing]
+    assert [code for code, _ in check_gaps(truth, observed)] == codes

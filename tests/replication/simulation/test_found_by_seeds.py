@@ -79,7 +79,7 @@ FOUND: Final[dict[str, tuple[Options, str]]] = {
     ),
     "retention 700084": (
         with_retention(swarm(700084, TEN_MINUTES)),
-        "I11, I6: compaction took the first record of an epoch, and the leader dates the epoch by the next one",
+        "I11, I6, K5: compaction took the first record of an epoch, and the leader dates the epoch by the next one",
     ),
     "retention 720088": (
         with_retention(swarm(720088, TEN_MINUTES)),
@@ -97,16 +97,7 @@ FOUND: Final[dict[str, tuple[Options, str]]] = {
 """What a run broke on the code before it was corrected, or what Kafka has itself; no seed breaks anything now."""
 
 
-_OPEN: Final = "retention 700084"
-_STALE: Final = pytest.mark.xfail(
-    strict=True,
-    reason="K5 with 4.4's cleaner, by Kafka's own weakness (RetainedReferenceLog.skips_epoch_start): leader 1 dates "
-    "epoch 2 by its first remaining record, so broker 0 is never truncated at 71, keeps an uncommitted tombstone of "
-    "epoch 1 there, and its cleaner removes offset 54 of the same key; K5 does not know of it yet",
-)
-
-
-@pytest.mark.parametrize("name", [*(name for name in FOUND if name != _OPEN), pytest.param(_OPEN, marks=_STALE)])
+@pytest.mark.parametrize("name", FOUND)
 def test_a_seed_that_was_broken_is_not(name: str) -> None:
     options, found = FOUND[name]
     assert run(options).findings == (), found
