@@ -1,8 +1,9 @@
 """Run every command of this library alike: escaped output, one-line errors, exit statuses.
 
 Exit status 0 is success, 1 a refusal or a warning made strict, 2 wrong usage, unusable input or output that cannot
-be written, 130 an interrupt, 143 a termination. An error is one line on standard error, without a
-traceback. A reader of the output that leaves, as `| head -1` does, is no failure.
+be written, 70 a failure that no command expects (out of memory, or a bug of ours), 130 an interrupt, 143 a termination.
+An error is one line on standard error; the environment variable BROKERSIDE_TRACEBACK adds the traceback of a failure.
+A reader of the output that leaves, as `| head -1` does, is no failure.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import math
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -21,14 +23,18 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from broker.errors import BrokersideError, RefusedError, UsageError
+from broker.errors import BrokersideError, RefusedError, UsageError, shorten
 from broker.releases import NEWEST, Release
 from broker.wording import printable as printable  # Commands take it from here.
 
 EXIT_REFUSED: Final = 1
 EXIT_USAGE: Final = 2
+EXIT_FAILED: Final = 70  # EX_SOFTWARE of sysexits.h: no answer has this status.
 EXIT_INTERRUPTED: Final = 128 + signal.SIGINT  # As shells report it.
 EXIT_TERMINATED: Final = 128 + signal.SIGTERM
+TRACEBACK: Final = "BROKERSIDE_TRACEBACK"
+
+_OURS: Final = ("broker", "placement", "log", "replication", "spark_analysis")
 
 Options = TypeVar("Options")
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -164,7 +170,25 @@ def _status(command: click.Command, name: str, arguments: list[str] | None) -> i
         return EXIT_USAGE
     except SystemExit:  # rich leaves so when the reader of its output has left.
         return 0
+    except Exception as error:
+        _say(name, _failure(error))
+        if os.environ.get(TRACEBACK):
+            traceback.print_exc()
+        return EXIT_FAILED
     return result if isinstance(result, int) else 0
+
+
+def _failure(error: Exception) -> str:
+    """Return one sentence on an exception that no command expects: what to do, its class, and the place in our code."""
+    frames = [(str(frame.f_globals["__name__"]), line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    ours = [f" in {module}, line {line}" for module, line in frames if module.split(".")[0] in _OURS]
+    place = ours[-1] if ours else ""
+    said = f"{type(error).__name__}{place}" + (f" ({shorten(str(error))})" if str(error) else "")
+    if isinstance(error, MemoryError):
+        return f"out of memory; if the input is small, please report it as a bug with the command line: {said}"
+    return (
+        f"this is a bug in brokerside, please report it with the command line: {said}; {TRACEBACK}=1 prints a traceback"
+    )
 
 
 def _say(name: str, text: str) -> None:

@@ -7,6 +7,8 @@ Example: two partitions, the second without a flag:
     ([True, False], [1, 0])
     >>> first_in_row(np.array([[4, 5], [6, 7]]), flags).tolist()
     [5, -1]
+    >>> members(np.array([[4, 5], [6, 7]]), np.array([[5, 6], [5, 6]])).tolist()
+    [[False, True], [True, False]]
     >>> distinct_in_row(np.array([[4, 4, -1], [2, 0, 2]])).tolist()
     [1, 2]
 """
@@ -58,6 +60,9 @@ def first_in_row(rows: NDArray[Whole], flags: NDArray[np.bool_]) -> NDArray[Whol
 
 def members(matrix: NDArray[np.signedinteger[Any]], of: NDArray[np.signedinteger[Any]]) -> NDArray[np.bool_]:
     """Return which entries of `matrix` are in the same row of `of`, bool of the shape of `matrix`; -1 matches -1."""
+    if of.shape[1] > _NARROW_MAX:  # By one sort of all ids, each with its row before it.
+        row = np.arange(matrix.shape[0], dtype=np.int64)[:, None] << 33
+        return np.isin(row + matrix, row + of)
     found = np.zeros(matrix.shape, dtype=np.bool_)
     for column in range(of.shape[1]):
         found |= matrix == of[:, column, None]

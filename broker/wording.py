@@ -54,6 +54,17 @@ def unknown(kind: str, name: str, known: Iterable[str], command: str) -> str:
 def printable(text: str) -> str:
     """Return `text` with every character that is not printable written as an escape: \\x1b, \\u202e."""
     return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
-        for char in text.encode("utf-8", "backslashreplace").decode("utf-8")
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in encodable(text)
     )
+
+
+def encodable(text: str) -> str:
+    r"""Return `text` as UTF-8 can encode it: bytes of a file name that are not UTF-8, and surrogates, as escapes.
+
+    >>> print(encodable("caf\udce9.txt"))
+    caf\xe9.txt
+    """
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace").decode("utf-8")

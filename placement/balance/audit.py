@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from broker.cluster import ClusterView, Int32Array, Int64Array, PartitionTable
 from broker.ids import NO_LEADER
 from broker.min_isr import min_isr_by_topic
-from broker.row_flags import any_in_row, count_in_row
+from broker.row_flags import count_in_row, members
 from placement.balance.constraints import RACK_SPREAD, Violation, explain_partition
 from placement.balance.loads import LEADER_NOT_SAID
 from placement.spec import Assignment
@@ -171,10 +171,7 @@ def _under_replicated(table: PartitionTable) -> NDArray[np.bool_]:
 
 def _members(rows: Int32Array, others: Int32Array) -> Int64Array:
     """Return how many ids of each row occur in the same row of `others`."""
-    counts = np.zeros(rows.shape[0], dtype=np.int64)
-    for column in rows.T:
-        counts += any_in_row((others == column[:, None]) & (column >= 0)[:, None])
-    return counts
+    return count_in_row((rows >= 0) & members(rows, others))
 
 
 def _not_preferred(table: PartitionTable) -> NDArray[np.bool_]:

@@ -12,11 +12,11 @@ from typing import Final
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
 from broker.cluster import ClusterView, Int32Array, Int64Array, SettingsShown, TopicView
 from broker.errors import UsageError
 from broker.min_isr import MIN_ISR, min_isr_of
+from broker.row_flags import members
 from broker.wording import counted
 from placement.balance.changes import ClusterChange, changes, matched_rows, recreated
 from placement.balance.loads import LEADER_NOT_SAID, partition_bytes, summed_by
@@ -206,14 +206,7 @@ def _turnover(
 
 def _joined_and_left(first: Int32Array, last: Int32Array, ids: Int32Array) -> tuple[Int64Array, Int64Array]:
     """Return in how many rows each broker is in the second matrix only, and in the first only."""
-    return _count(last[~_in_rows(last, first)], ids), _count(first[~_in_rows(first, last)], ids)
-
-
-def _in_rows(matrix: Int32Array, of: Int32Array) -> NDArray[np.bool_]:
-    found = np.zeros(matrix.shape, dtype=np.bool_)
-    for column in range(of.shape[1]):
-        found |= matrix == of[:, column, None]
-    return found
+    return _count(last[~members(last, first)], ids), _count(first[~members(first, last)], ids)
 
 
 def _count(values: Int32Array, ids: Int32Array) -> Int64Array:

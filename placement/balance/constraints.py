@@ -13,6 +13,7 @@ without a rack neither fills a rack nor needs one. Source: Kafka AdminUtils 4.0 
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
@@ -164,17 +165,11 @@ REGISTERED_BROKERS: Final = _partition_rule(
 
 def _meeting(assignment: Assignment, _: BrokerRows) -> NDArray[np.bool_]:
     replicas = assignment.replicas
-    same = np.zeros(replicas.shape[0], dtype=np.bool_)
-    # Factors are small: comparing pairs of columns is faster than sorting rows, and takes no copy.
-    for first in range(replicas.shape[1]):
-        for second in range(first + 1, replicas.shape[1]):
-            same |= (replicas[:, first] == replicas[:, second]) & (replicas[:, first] >= 0)
-    return same
+    return np.asarray(distinct_in_row(replicas) < count_in_row(replicas >= 0))
 
 
 def _meeting_detail(assignment: Assignment, _: BrokerRows, row: int) -> str:
-    held = _row(assignment, row)
-    doubled = sorted({number for number in held if held.count(number) > 1})
+    doubled = sorted(number for number, count in Counter(_row(assignment, row)).items() if count > 1)
     return f"{_listed(doubled)} {'holds' if len(doubled) == 1 else 'hold'} more than one replica"
 
 

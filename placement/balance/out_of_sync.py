@@ -17,6 +17,7 @@ import attrs
 import numpy as np
 
 from broker.cluster import PAD, BrokerView, ClusterView, Int32Array, Int64Array
+from broker.row_flags import members
 
 EXPLAINED_MIN: Final = 0.9
 """Share of the under-replicated partitions from which on the brokers taken explain them."""
@@ -63,10 +64,8 @@ def missing_replicas(view: ClusterView) -> Int32Array:
     table = view.partitions
     expected = table.replicas >= 0
     for others in (table.isr, table.adding, table.observers):
-        if others is None:
-            continue
-        for column in others.T:
-            expected &= table.replicas != column[:, None]
+        if others is not None:
+            expected &= ~members(table.replicas, others)
     return np.where(expected, table.replicas, PAD).astype(np.int32)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -57,8 +58,8 @@ def fault_of_ids(value: Any, what: str) -> str | None:
         if fault:
             return fault
     if len(set(value)) != len(value):
-        twice = next(item for place, item in enumerate(value) if item in value[:place])
-        return f"{what} names broker {twice} twice"
+        counts = Counter(value)
+        return f"{what} names broker {next(item for item in value if counts[item] > 1)} twice"
     return None
 
 
@@ -70,7 +71,8 @@ def fault_of_row(
         return "the list of replicas is empty"
     if leader is not None and leader != NO_LEADER and leader not in replicas:
         return f"Leader {leader} is no replica ({_listed(replicas)})"
-    stranger = next((item for item in isr or () if item not in replicas), None)
+    held = frozenset(replicas)
+    stranger = next((item for item in isr or () if item not in held), None)
     if stranger is not None:
         return f"{isr_name} names broker {stranger}, which is no replica ({_listed(replicas)})"
     return None

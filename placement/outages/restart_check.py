@@ -63,14 +63,12 @@ class Conflicts:
 def conflicts_of(limits: Limits) -> Conflicts:
     """Return the constraints of `limits` as arrays."""
     count = limits.brokers.size
-    clash = np.zeros((count, count), dtype=np.uint8)
+    square = np.zeros((count + 1, count + 1), dtype=np.uint8)  # Padding, -1, marks the last row and column.
     pairwise = limits.members[limits.budget == 1]
-    width = pairwise.shape[1]
-    for one in range(width):
-        for other in range(width):
-            if one != other:
-                both = (pairwise[:, one] >= 0) & (pairwise[:, other] >= 0)
-                clash[pairwise[both, one], pairwise[both, other]] = 1
+    for column in pairwise.T:
+        square[column[:, None], pairwise] = 1
+    np.fill_diagonal(square, 0)
+    clash = np.ascontiguousarray(square[:count, :count])
     hyper = np.flatnonzero(limits.budget > 1)
     members = limits.members[hyper]
     degrees = np.bincount(members[members >= 0], minlength=count)

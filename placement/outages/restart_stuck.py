@@ -31,6 +31,7 @@ from broker.cluster import PAD, BoolArray, ClusterView, Int32Array, Int64Array
 from broker.errors import RefusedError
 from broker.ids import BrokerId
 from broker.liveness import Liveness
+from broker.row_flags import members
 from broker.wording import counted
 from placement.outages.succession import Successions, rows_of
 
@@ -101,7 +102,7 @@ def _forbidding(
     replicas = rows_of(view.broker_ids, view.partitions.replicas[rows])
     order = found.order[rows]
     in_sync = np.where(np.arange(order.shape[1])[None, :] < found.in_sync_count[rows][:, None], order, PAD)
-    behind = follows(view, rows, replicas) & ~(replicas[:, :, None] == in_sync[:, None, :]).any(axis=2)
+    behind = follows(view, rows, replicas) & ~members(replicas, in_sync)
     restarts = np.append(found.live, np.bool_(False))[replicas]
     behind &= restarts.any(axis=1, keepdims=True)
     brokers, counts = np.unique(view.broker_ids[replicas[behind]], return_counts=True)
@@ -119,4 +120,4 @@ def follows(view: ClusterView, rows: Int64Array, order: Int32Array) -> BoolArray
     if observers is None:
         return np.asarray(order >= 0)
     ids = np.append(view.broker_ids, np.int32(PAD))[order]
-    return np.asarray((order >= 0) & ~(ids[:, :, None] == observers[rows][:, None, :]).any(axis=2))
+    return (order >= 0) & ~members(ids, observers[rows])

@@ -55,7 +55,7 @@ from broker.compiled import compiled_with
 from broker.ids import NO_LEADER
 from broker.min_isr import MIN_ISR_UNKNOWN as MIN_ISR_UNKNOWN
 from broker.min_isr import effective_by_row, min_isr_by_topic
-from broker.row_flags import count_in_row
+from broker.row_flags import count_in_row, members
 from placement.balance.loads import LEADER_NOT_SAID
 
 UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
@@ -132,7 +132,7 @@ def _isr(table: PartitionTable) -> tuple[Int32Array, tuple[str, ...]]:
         return table.isr, ()
     if table.observers is None:
         return table.replicas, ("no ISR is shown: every live replica is taken to be in sync",)
-    observes = (table.replicas[:, :, None] == table.observers[:, None, :]).any(axis=2)
+    observes = members(table.replicas, table.observers)
     note = "no ISR is shown: every live replica that is no observer is taken to be in sync"
     return np.where(observes, PAD, table.replicas).astype(np.int32), (note,)
 

@@ -172,10 +172,7 @@ def _faults_of_rows(view: ClusterView, goal: Goal, given: Given, target: Int32Ar
     held = target >= 0
     live, fenced = np.append(given.live, False)[target], np.append(given.fenced, False)[target]
     new = held & ~members(target, given.rows)
-    twice = np.zeros(target.shape[0], dtype=np.bool_)
-    for first in range(target.shape[1]):
-        for second in range(first + 1, target.shape[1]):
-            twice |= held[:, first] & (target[:, first] == target[:, second])
+    twice = distinct_in_row(target) < count_in_row(held)
     width = max(target.shape[1], given.rows.shape[1])
     stays, is_added = given.stays, np.append(added(view, goal), False)
     same = (widened(target, width) == widened(given.rows, width)).all(axis=1)

@@ -69,8 +69,14 @@ def asked_of(names: Sequence[str], assumed: Sequence[str], *, given_groups: bool
         raise UsageError("--assume has no effect without --ask; give both, or neither")
     if given_groups and not any(question.drawn for question in questions.values()):
         raise UsageError("--groups has no effect without --ask consumers or --ask traffic; give both, or neither")
-    idle = {name for question in questions.values() for name in question.drawn} if given_groups else set[str]()
-    known = {one.name: one for question in questions.values() for one in question.assumptions if one.name not in idle}
+    # Several questions may assume the same: what is idle for the consumers is still used by availability.
+    idle = {name: set(question.drawn) if given_groups else set[str]() for name, question in questions.items()}
+    known = {
+        one.name: one
+        for name, question in questions.items()
+        for one in question.assumptions
+        if one.name not in idle[name]
+    }
     given: dict[str, float] = {}
     texts: dict[str, str] = {}
     for each in assumed:
@@ -90,6 +96,6 @@ def asked_of(names: Sequence[str], assumed: Sequence[str], *, given_groups: bool
         return {one.name: given[one.name] for one in question.assumptions if one.name in given}
 
     return tuple(
-        Asked(name, {one: value for one, value in question.values(given_to(question)).items() if one not in idle})
+        Asked(name, {one: value for one, value in question.values(given_to(question)).items() if one not in idle[name]})
         for name, question in questions.items()
     )

@@ -19,6 +19,7 @@ from rich.console import Console
 from broker.cli import printable
 from broker.cli_options import idle_without
 from broker.errors import UsageError
+from broker.wording import encodable
 from spark_analysis.answers.registry import QUESTIONS, Asked, asked_of
 from spark_analysis.cli.commands import PROGRAM
 from spark_analysis.cli.interrupts import ending_at_once
@@ -165,7 +166,7 @@ def run_options(engine: str, small: str) -> Callable[[Callable[..., int]], Calla
 
 def run_info(kind: Literal["fleet", "dumps"], title: str, **facts: Any) -> RunInfo:
     """Return the report's record of this run: the command line and the version beside `facts`."""
-    command = shlex.join([PROGRAM, *sys.argv[1:]])
+    command = encodable(shlex.join([PROGRAM, *sys.argv[1:]]))
     return RunInfo(kind=kind, title=title, command=command, version=version(PROGRAM), **facts)
 
 

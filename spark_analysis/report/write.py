@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from broker.wording import printable
 from spark_analysis.report.html import report_html
 from spark_analysis.report.load import load_report
 from spark_analysis.report.model import QUANTITIES, ClusterRow, Report, RunInfo
@@ -96,4 +97,6 @@ def _labels(row: ClusterRow, *more: tuple[str, str]) -> str:
 
 
 def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    r"""Return a label's value; characters that are not printable, such as U+202E, stand as their escape, \\u202e."""
+    lines = (printable(line).replace("\\", "\\\\").replace('"', '\\"') for line in value.split("\n"))
+    return "\\n".join(lines)

@@ -24,6 +24,7 @@ import numpy as np
 from broker.errors import InputError, UsageError
 from broker.ids import Offset
 from broker.units import TimeMs
+from broker.wording import encodable
 from log.metadata import FORMAT as METADATA_FORMAT
 from log.metadata import Moment, is_metadata_file
 from log.tools.sources import METADATA_DIRECTORY
@@ -66,12 +67,17 @@ def dump_inputs(
     numbered = moments is None and _are_numbered([path for _, path in pairs])
     series = BY_NAME if numbered else "moments" if moments else None
     stems = Counter(name or name_of(path) for name, path in pairs)
-    names = [name or (name_of(path) if stems[name_of(path)] == 1 else path) for name, path in pairs]
+    names = [encodable(name or (name_of(path) if stems[name_of(path)] == 1 else path)) for name, path in pairs]
     _check_names(names, [path for _, path in pairs])
     return tuple(
-        DumpInput(path=path, name=name, format=named_format, series=series, moments=of_log)
+        DumpInput(path=path, name=name, format=named_format, series=series, moments=of_log, source=_source(path))
         for name, (_, path) in zip(names, pairs, strict=True)
     )
+
+
+def _source(path: str) -> str | None:
+    """Return what errors and tables call a path that is not UTF-8; None where it is, as they call it by itself."""
+    return None if encodable(path) == path else encodable(path)
 
 
 def _check_names(names: Sequence[str], paths: Sequence[str]) -> None:
@@ -122,7 +128,7 @@ def with_sizes_of(inputs: Sequence[DumpInput], sizes: Sequence[str]) -> tuple[Du
         place, path = _place_of("--sizes", text, found)
         if found[place].sizes is not None:
             raise UsageError(f"--sizes {text!r}: cluster {names[place]!r} has sizes already")
-        found[place] = attrs.evolve(found[place], sizes=path)
+        found[place] = attrs.evolve(found[place], sizes=path, sizes_source=_source(path))
     return tuple(found)
 
 
@@ -136,7 +142,8 @@ def with_groups_of(inputs: Sequence[DumpInput], groups: Sequence[str]) -> tuple[
     for text in groups:
         place, path = _place_of("--groups", text, found)
         more = tuple(each for _, each in _expanded(None, path))
-        found[place] = attrs.evolve(found[place], groups=(*found[place].groups, *more))
+        groups = (*found[place].groups, *more)
+        found[place] = attrs.evolve(found[place], groups=groups, groups_sources=tuple(map(encodable, groups)))
     return tuple(found)
 
 

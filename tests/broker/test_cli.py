@@ -12,7 +12,8 @@ from pathlib import Path
 import click
 import pytest
 
-from broker.cli import EXIT_INTERRUPTED, EXIT_USAGE, FiniteRange, run, summary_of
+from broker import wording
+from broker.cli import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, TRACEBACK, FiniteRange, run, summary_of
 from tests.architecture.house import ROOT
 
 ENDLESS = """
@@ -86,6 +87,34 @@ def test_an_interrupted_question_is_an_interrupt(capsys: pytest.CaptureFixture[s
 
     assert run(ask, "ask", []) == EXIT_INTERRUPTED
     assert capsys.readouterr().err == "ask: interrupted\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (KeyError("seed"), "this is a bug in brokerside, please report it with the command line: KeyError in "),
+        (RecursionError(), "this is a bug in brokerside, please report it with the command line: RecursionError in "),
+        (MemoryError(), "out of memory; if the input is small, please report it as a bug with the command line: "),
+    ],
+)
+def test_what_no_command_expects_is_one_line_and_a_status_of_its_own(
+    error: Exception, says: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Fails:
+        def encode(self, *_: str) -> bytes:
+            raise error
+
+    @click.command()
+    def fail() -> None:
+        wording.encodable(Fails())  # type: ignore[arg-type]
+
+    assert run(fail, "fail", []) == EXIT_FAILED
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"fail: {says}")
+    assert f"{type(error).__name__} in broker.wording, line " in line
+    monkeypatch.setenv(TRACEBACK, "1")
+    assert run(fail, "fail", []) == EXIT_FAILED
+    assert "Traceback (most recent call last)" in capsys.readouterr().err
 
 
 def test_where_neither_output_can_be_written_the_status_says_so() -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from broker.cli import run
+from broker.errors import UsageError
+from spark_analysis.answers.registry import QUESTIONS, asked_of, load_question
 from spark_analysis.cli.commands import brokerside
 from tests.placement.formats.test_group_tables import printed, rows_of
 
@@ -54,6 +57,28 @@ def test_what_members_hold_is_counted_in_every_form(files: Path, capsys: pytest.
     assert (now["fetched_count"], now["crossing_count"], now["closest_count"], now["moved_count"]) == (18, 10, 0, 0)
     assert now in answers[1]  # The rest may differ: offsets do not say which members are static.
     assert answers[0] == answers[2]
+
+
+@pytest.mark.parametrize("pair", list(combinations(QUESTIONS, 2)), ids=" and ".join)
+@pytest.mark.parametrize("groups", [(), ("--groups", "offsets.txt")], ids=["drawn", "given"])
+def test_every_two_questions_have_the_assumptions_that_each_has_alone(
+    pair: tuple[str, str], groups: tuple[str, ...], files: Path
+) -> None:
+    """What is idle for one question, as its groups are given, may be an assumption of the other, such as the seed."""
+    given = bool(groups)
+    if given and not {*pair} & {"consumers", "traffic"}:
+        with pytest.raises(UsageError, match="--groups has no effect"):
+            asked_of(pair, (), given_groups=given)
+        return
+    alone = {
+        name: (asked_of((name,), (), given_groups=given and bool(load_question(name).drawn))[0].values) for name in pair
+    }
+    assert {one.name: one.values for one in asked_of(pair, (), given_groups=given)} == alone
+
+
+def test_consumers_and_availability_are_answered_together(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = asked(capsys, "--groups", "offsets.txt", "--ask", "availability", "--assume", "seed=3")
+    assert {*found["answers"]} == {"consumers", "availability"}
 
 
 def test_rows_of_groups_are_in_the_account(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -127,6 +127,19 @@ def test_a_file_that_an_argument_names_and_that_is_not_there_is_status_2(
     assert not Path("out").exists()
 
 
+def test_a_file_name_that_is_no_text_is_read_and_shown_with_escapes(report: Callable[..., Ran]) -> None:
+    Path("d").mkdir()
+    for name in (b"d/caf\xe9.txt", "d/\u202egood\x1b[31m.txt".encode()):
+        Path(os.fsdecode(name)).write_bytes(GOOD)
+    ran = report("d/*")
+    assert (ran.status, ran.err) == (0, "")
+    assert {row["source"] for row in rows("inputs")} == {"d/caf\\xe9.txt", "d/\u202egood\x1b[31m.txt"}
+    gauges = Path("out/report.prom").read_text()
+    assert '{cluster="caf\\\\xe9"' in gauges
+    assert '{cluster="\\\\u202egood\\\\x1b[31m"' in gauges
+    assert all(line.isprintable() for line in gauges.splitlines())
+
+
 class Vanishing(LocalEngine):
     """Run tasks after a file that was there has gone."""
 
