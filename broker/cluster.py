@@ -92,6 +92,7 @@ class LogDirView:
     """Describe one log directory of a broker; `error` is None where the directory answers.
 
     `size_bytes` counts its current and its future replicas; a future replica is on its way from another directory.
+    `replicas` names the current ones by topic and partition.
     """
 
     broker_id: BrokerId
@@ -100,6 +101,7 @@ class LogDirView:
     replica_count: int
     future_replica_count: int
     size_bytes: int
+    replicas: frozenset[tuple[str, int]] = frozenset()
 
 
 class SettingsShown(Enum):

@@ -240,7 +240,7 @@ def _read_directory(
     elif (broker, path) in found:
         row_counts.reject(f"{where}: broker {broker} already listed this directory", brief(raw))
     else:
-        counts, size_bytes = [0, 0], 0
+        counts, size_bytes, current = [0, 0], 0, set()
         for number, entry in enumerate(listed):
             fault, replica = _replica(folded(entry))
             if replica is not None:
@@ -249,6 +249,8 @@ def _read_directory(
                 row_counts.reject(f"{where}.partitions[{number}]: {fault}", brief(entry))
                 continue
             counts[replica[3]] += 1
+            if not replica[3]:
+                current.add(replica[:2])
             size_bytes += replica[2]
             row_counts.rows_analysed += 1
         error = plain(item.get("error"))
@@ -259,6 +261,7 @@ def _read_directory(
             replica_count=counts[False],
             future_replica_count=counts[True],
             size_bytes=size_bytes,
+            replicas=frozenset(current),
         )
 
 

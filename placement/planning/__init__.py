@@ -24,6 +24,7 @@ batches_kernel   Split moves into batches that run one after the other, compiled
 batch_bound      Bound the time of batches that run one after the other from below.
 schedule         Cut a reassignment into batches, and compare their time with the shortest.
 peak             Run batches through the disks of the brokers: the peak bytes of each.
+directories      Count what a plan copies between the log directories of each broker, and name unusable ones.
 throttle         Compute how long moves take at a throttle, beside what clients produce meanwhile.
 impact           Compute what a plan does to a cluster, batch by batch and in the end.
 impact_tables    Turn an impact into Arrow tables: a row a batch, a broker, a moved partition, and a measure.

@@ -84,6 +84,11 @@ def runs_zookeeper(release: Release, *, asked: bool = False) -> bool:
     return asked or release < KRAFT_ASSUMED_SINCE
 
 
+def runs_either(release: Release) -> bool:
+    """Return whether clusters of `release` run with ZooKeeper or with KRaft."""
+    return KRAFT_BEGINS <= release <= ZOOKEEPER_UNTIL
+
+
 def completion(reassignment: Reassignment, release: Release = NEWEST, *, zookeeper: bool = False) -> Completion:
     """Return when and how each row completes; replicas whose ISR the view does not give count as in sync.
 

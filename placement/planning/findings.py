@@ -33,6 +33,7 @@ from broker.wording import counted, listed
 from placement.balance.audit import least_isr
 from placement.placers.usable import CORDONING_SINCE, CORDONS_REFUSED_SINCE
 from placement.planning.completion import NEEDS_ADDED_ONLY_SINCE, unblocked_by_newer_release
+from placement.planning.directories import DirectoryMoves
 from placement.planning.impact import BatchImpact, Impact
 from placement.planning.reassignment import BoolMatrix, Reassignment, partition_name
 
@@ -64,7 +65,8 @@ def findings(impact: Impact, *, disk_bytes: Int64Array | None = None) -> tuple[F
 
 def _refusals(impact: Impact) -> Iterator[Finding]:
     first = impact.batches[0].plan
-    if not any(batch.partition_count or batch.plan.log_dirs for batch in impact.batches):
+    is_still = not any(batch.partition_count for batch in impact.batches)
+    if is_still and impact.directories == DirectoryMoves():
         yield Finding(name="nothing-to-do", is_bad=False, count=0, sentence="The cluster fulfils the plan already.")
     running = _reassigning(first.view)
     if running:
@@ -76,7 +78,7 @@ def _refusals(impact: Impact) -> Iterator[Finding]:
             "refuses without --additional, and their new replicas are among the replicas of this dump already.",
         )
     yield from _down(impact)
-
+    yield from _directories(impact)
     if impact.release >= CORDONING_SINCE:
         yield from _cordons(impact)
 
@@ -103,6 +105,33 @@ def _down(impact: Impact) -> Iterator[Finding]:
         f'the whole file ("Unknown broker id {min(found)}"), as it knows live brokers only'
         f"{drained_if_gone(sorted(found), lead='; ')}.",
     )
+
+
+def _directories(impact: Impact) -> Iterator[Finding]:
+    """Yield the directories that a broker does not have or cannot use, and whether moves between them are counted."""
+    found = impact.directories
+    for name, targets, what in (
+        ("log-dir-unknown", found.unknown, "brokers do not have, which they refuse"),
+        ("log-dir-offline", found.offline, "are offline, which brokers refuse"),
+    ):
+        if targets:
+            first = [f"{one.path} of broker {one.broker_id}" for one in targets[:NAMES_MAX]]
+            has = [one.path for one in impact.before.log_dirs if one.broker_id == targets[0].broker_id]
+            yield Finding(
+                name=name,
+                is_bad=True,
+                count=len(targets),
+                sentence=f"Named log directories that {what}: {listed(first, len(targets))}; broker "
+                f"{targets[0].broker_id} has {listed(has[:NAMES_MAX], len(has))}.",
+            )
+    if found.uncounted:
+        yield Finding(
+            name="log-dirs-not-counted",
+            is_bad=False,
+            count=found.uncounted,
+            sentence="Moves between log directories are not counted, as it is not known which directory holds a "
+            f"replica: {counted(found.uncounted, 'replica')}; --sizes with what kafka-log-dirs printed says it.",
+        )
 
 
 def _new_first(plan: Reassignment) -> NDArray[np.int32]:

@@ -25,6 +25,7 @@ from placement.balance.audit import assignment_of, least_isr
 from placement.balance.constraints import RACK_SPREAD
 from placement.balance.loads import leaders, loads
 from placement.planning.completion import Completion, completed_view, completion, runs_zookeeper
+from placement.planning.directories import DirectoryMoves, directory_moves
 from placement.planning.moves import Moves
 from placement.planning.peak import Disks, disks
 from placement.planning.reassignment import Reassignment
@@ -83,7 +84,7 @@ class States:
 
 @attrs.frozen(kw_only=True, eq=False)
 class Impact:
-    """Hold what a plan does, in all and batch by batch.
+    """Hold what a plan does, in all and batch by batch; `directories` are the copies inside brokers, counted apart.
 
     `after` is the cluster when all batches are complete and preferred leaders elected. `under_min_isr` counts
     partitions; `fewer_racks` those on fewer racks than they could be, with the rows that the plan restores and breaks.
@@ -95,6 +96,7 @@ class Impact:
     after: ClusterView
     batches: tuple[BatchImpact, ...]
     brokers: BrokerImpact
+    directories: DirectoryMoves
     under_min_isr: States
     fewer_racks: States
     racks_mended: Int64Array | None
@@ -136,6 +138,7 @@ def impact(
         batch, after = _batch(current, links or Links(), completion(current, release, zookeeper=zookeeper))
         batches.append(batch)
         view = after
+    directories = directory_moves([batch.plan for batch in batches])
     broken_before, broken_after = _fewer_racks(before), _fewer_racks(view)
     return Impact(
         release=release,
@@ -143,7 +146,8 @@ def impact(
         before=before,
         after=view,
         batches=tuple(batches),
-        brokers=_brokers(before, view, batches),
+        brokers=_brokers(before, view, batches, directories),
+        directories=directories,
         under_min_isr=_min_isr_states([before, *(batch.plan.view for batch in batches[1:]), view]),
         fewer_racks=_rack_states(broken_before, broken_after),
         racks_mended=None if broken_before is None or broken_after is None else _rows(broken_before & ~broken_after),
@@ -188,7 +192,9 @@ def _batch(plan: Reassignment, links: Links, done: Completion) -> tuple[BatchImp
     return batch, completed_view(plan, done)
 
 
-def _brokers(before: ClusterView, after: ClusterView, batches: Sequence[BatchImpact]) -> BrokerImpact:
+def _brokers(
+    before: ClusterView, after: ClusterView, batches: Sequence[BatchImpact], directories: DirectoryMoves
+) -> BrokerImpact:
     first, last = loads(before).brokers, loads(after).brokers
     assert first.replica_count is not None
     assert last.replica_count is not None
@@ -205,7 +211,12 @@ def _brokers(before: ClusterView, after: ClusterView, batches: Sequence[BatchImp
         leaders_after=last.leader_count,
         bytes_in=_sum([each.bytes_in() for each in moves]) if known else None,
         bytes_out=_sum([each.bytes_out() for each in moves]) if known else None,
-        disks=disks([batch.plan for batch in batches], moves, first.size_bytes),
+        disks=disks(
+            [batch.plan for batch in batches],
+            moves,
+            first.size_bytes,
+            [directories.bytes_inside(before, number) for number in range(len(batches))],
+        ),
     )
 
 

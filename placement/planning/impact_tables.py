@@ -16,6 +16,7 @@ import numpy as np
 from broker.cluster import SIZE_UNKNOWN
 from placement.balance.measures import measures
 from placement.outages.arrow import column_of, lists_column, partition_columns, table_of, unknown_column
+from placement.planning.directories import DIRECTORY_COLUMNS
 from placement.planning.impact import BatchImpact, Impact
 from placement.planning.reassignment import Reassignment
 
@@ -69,6 +70,15 @@ def brokers_table(impact: Impact) -> pa.Table:
         known = [one for one in each if one is not None]
         columns[name] = _finite(np.sum(known, axis=0)) if len(known) == len(each) else None
     return table_of({name: unknown_column(count) if values is None else values for name, values in columns.items()})
+
+
+def directories_table(impact: Impact) -> pa.Table:
+    """Return one row for each log directory that replicas are copied into or out of inside its broker."""
+    import pyarrow as pa  # Late: only tables need it.
+
+    kinds = [(name, pa.string() if name == "log_dir" else pa.int64()) for name in DIRECTORY_COLUMNS]
+    table: pa.Table = pa.Table.from_pylist(list(impact.directories.rows(impact.before)), schema=pa.schema(kinds))
+    return table
 
 
 def moves_table(impact: Impact) -> pa.Table:

@@ -40,21 +40,24 @@ def in_order(plans: Sequence[Reassignment]) -> Iterator[Reassignment]:
 
 
 def disks(
-    plans: Sequence[Reassignment], known: Sequence[Moves] | None = None, held: Int64Array | None = None
+    plans: Sequence[Reassignment],
+    known: Sequence[Moves] | None = None,
+    held: Int64Array | None = None,
+    inside: Sequence[Int64Array] | None = None,
 ) -> Disks | None:
     """Return the disks while `plans`, each over the view that the one before it leaves, run in order.
 
-    `known` are their moves and `held` the bytes before, if the caller has them. None where a size is not known, or
-    without a plan.
+    `known` are their moves and `held` the bytes before, if the caller has them, and `inside` what each copies inside
+    brokers. None where a size is not known, or without a plan.
     """
     held = loads(plans[0].view).brokers.size_bytes if plans and held is None else held
     if held is None:
         return None
     before, peak = held, held
-    for plan, moves in zip(plans, known or map(Moves.of, plans), strict=True):
+    for number, (plan, moves) in enumerate(zip(plans, known or map(Moves.of, plans), strict=True)):
         if not moves.sizes_known:
             return None
         coming = held + moves.bytes_in()
-        peak = np.maximum(peak, coming)
+        peak = np.maximum(peak, coming if inside is None else coming + inside[number])
         held = coming - freed_bytes(plan)
     return Disks(before=before, peak=peak, after=held)

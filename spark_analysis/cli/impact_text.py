@@ -11,7 +11,7 @@ from rich.text import Text
 
 from broker.cli import printable
 from broker.units import format_size
-from placement.planning.completion import KRAFT_BEGINS, ZOOKEEPER_UNTIL
+from placement.planning.completion import runs_either
 from placement.planning.findings import Finding
 from placement.planning.impact import Impact, States
 from placement.planning.impact_tables import batch_row, brokers_table
@@ -48,6 +48,7 @@ def impact_shown(
     if len(impact.batches) > 1:
         yield from _batches(impact)
     yield from _brokers(impact)
+    yield from _directories(impact)
     yield _before_and_after(impact, worst, measured)
 
 
@@ -78,11 +79,17 @@ def _heading(impact: Impact) -> Iterator[RenderableType]:
         f"{impact.before.name}: changes {plural(changed, 'partition')}, {count(only)} of them only in order; "
         f"{plural(impact.moved_replicas, 'new replica')}, {moved} to copy{time}"
     ]
+    inside = impact.directories
+    if inside.copies:
+        lines.append(
+            f"Between log directories of a broker: {plural(len(inside.copies), 'replica')}, "
+            f"{_size(inside.size_bytes)} copied inside brokers, at --replica-alter-log-dirs-throttle if it is set."
+        )
     if impact.moved_bytes is None:
         lines.append("Bytes are not known for every partition; --sizes gives them.")
     if not impact.has_links and impact.moved_replicas:
         lines.append("Times are not known without --throttle, or a network's capacity in --capacity.")
-    if KRAFT_BEGINS <= impact.release <= ZOOKEEPER_UNTIL:
+    if runs_either(impact.release):
         whose = "ZooKeeper's controller" if impact.zookeeper else "KRaft's controller (--zookeeper for the other)"
         lines.append(f"Kafka {impact.release} runs with ZooKeeper or KRaft; this is the answer of {whose}.")
     for line in lines:
@@ -144,6 +151,26 @@ def _brokers(impact: Impact) -> Iterator[RenderableType]:
     if len(rows) > BROKERS_SHOWN_MAX:
         yield Text(f"and {count(len(rows) - BROKERS_SHOWN_MAX)} more brokers; --out writes them all")
     yield Text()
+
+
+def _directories(impact: Impact) -> Iterator[RenderableType]:
+    rows = list(impact.directories.rows(impact.before))
+    if rows:
+        yield shown_table(
+            "Log directories, copied inside their broker",
+            ("directory", "replicas +", "-", "bytes in", "bytes out", "before"),
+            [
+                (
+                    f"{row['broker_id']} {row['log_dir']}",
+                    *(_known(row[name]) for name in ("replica_count_in", "replica_count_out")),
+                    *(_size(row[name]) for name in ("bytes_in", "bytes_out", "size_bytes_before")),
+                )
+                for row in rows[:BROKERS_SHOWN_MAX]
+            ],
+        )
+        if len(rows) > BROKERS_SHOWN_MAX:
+            yield Text(f"and {count(len(rows) - BROKERS_SHOWN_MAX)} more directories; --out writes them all")
+        yield Text()
 
 
 def _changes(row: dict[str, Any]) -> bool:

@@ -101,6 +101,7 @@ def test_json_and_tables_have_the_same_figures(tmp_path: Path, capsys: pytest.Ca
     assert sorted(path.name for path in out.glob("*.parquet")) == [
         "batches.parquet",
         "brokers.parquet",
+        "directories.parquet",
         "measures.parquet",
         "partitions.parquet",
     ]

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from broker.cli import run
@@ -128,3 +129,74 @@ def test_a_new_replica_on_a_dead_broker_never_joins(
 
 def _lines(dump: str) -> list[str]:
     return (REPORTED / dump).read_text().splitlines()
+
+
+SIZES = ("--sizes", str(REPORTED / "42-logdirs.json"))
+BIG = 200_000_000_000
+
+
+def test_moves_between_log_directories_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = impact(capsys, "42-jbod.txt", "42-move.json", *SIZES, "--out", str(tmp_path))
+    assert (found["status"], found["found"], found["moved_bytes"]) == (0, {}, 0)
+    assert (found["copied_inside_replica_count"], found["copied_inside_bytes"]) == (2, 2 * BIG)
+    columns = ("broker_id", "log_dir", "bytes_in", "bytes_out", "size_bytes_before")
+    assert [[row[name] for name in columns] for row in found["directories"]] == [
+        [1, "/data1", 0, BIG, 4 * BIG],
+        [1, "/data2", BIG, 0, 4_000_000],
+        [2, "/data1", 0, BIG, 4 * BIG],
+        [2, "/data2", BIG, 0, 4_000_000],
+    ]
+    assert [row["size_bytes_peak"] - row["size_bytes_before"] for row in found["brokers"]] == [BIG, BIG]
+    assert [row["size_bytes_after"] - row["size_bytes_before"] for row in found["brokers"]] == [0, 0]
+    assert pq.read_table(tmp_path / "directories.parquet").to_pylist() == found["directories"]
+    status = run(brokerside, "brokerside", ["impact", *(str(REPORTED / n) for n in JBOD), *SIZES])
+    shown = capsys.readouterr().out
+    assert status == 0
+    assert "Between log directories of a broker: 2 replicas, 372.5 GiB copied inside brokers" in shown
+
+
+JBOD = ("42-jbod.txt", "42-move.json")
+
+
+def test_moves_between_directories_that_are_not_known_are_said_not_to_be_counted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    said = impact(capsys, *JBOD)["found"]["log-dirs-not-counted"]["sentence"]
+    assert "not counted, as it is not known which directory holds a replica: 2 replicas" in said
+
+
+@pytest.mark.parametrize(
+    ("sizes", "plan", "name", "said"),
+    [
+        (
+            "42-logdirs.json",
+            "42-move-bad.json",
+            "log-dir-unknown",
+            "/nonexistent of broker 2",
+        ),
+        ("42-logdirs-dead.json", "42-move.json", "log-dir-offline", "/data2 of broker 2"),
+    ],
+)
+def test_a_directory_that_a_broker_cannot_use_is_named(
+    sizes: str, plan: str, name: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = impact(capsys, "42-jbod.txt", plan, "--sizes", str(REPORTED / sizes))
+    assert found["status"] == 1
+    assert found["found"][name]["sentence"].endswith(f"{said}; broker 2 has /data1, /data2.")
+    assert found["copied_inside_bytes"] == BIG, "the copy that is refused is not counted"
+
+
+def test_a_later_batch_moves_on_from_the_directory_of_the_one_before(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = []
+    for number, (replicas, dirs) in enumerate((([1, 2], ["/data2", "any"]), ([1, 2], ["/data2", "/data1"]))):
+        entry = {"topic": "big", "partition": 0, "replicas": replicas, "log_dirs": dirs}
+        paths.append(tmp_path / f"{number}.json")
+        paths[-1].write_text(json.dumps({"version": 1, "partitions": [entry]}))
+    found = impact(capsys, "42-jbod.txt", paths[0], str(paths[1]), *SIZES)
+    assert found["copied_inside_replica_count"] == 1
+    found = impact(capsys, "42-jbod.txt", paths[0], str(paths[0]), str(REPORTED / "42-move.json"), *SIZES)
+    assert found["copied_inside_replica_count"] == 2, "big-0 is there already, big-1 is not"
+    empty = impact(capsys, "42-jbod.txt", paths[1], *SIZES)
+    assert empty["directories"][0]["broker_id"] == 1
