@@ -101,6 +101,36 @@ class LogToDelete:
     since_ms: TimeMs
 
 
+class LastShutdowns:
+    """Read from a log directory's files how each of its logs was last shut down.
+
+    A checkpoint that cannot be read counts as empty, and `unreadable` has the reason by its name, as Kafka's
+    LogManager.loadLogs logs a warning and goes on.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self.unreadable: dict[str, str] = {}
+        self._is_clean = storage.exists(CLEAN_SHUTDOWN_FILE)
+        self._recovery_points = _checkpoint(storage, RECOVERY_POINT_FILE, self.unreadable)
+        self._log_starts = _checkpoint(storage, LOG_START_FILE, self.unreadable)
+
+    def of(self, partition: TopicPartition) -> LastShutdown:
+        """Return the last shutdown of a partition's log."""
+        return LastShutdown(
+            clean=self._is_clean,
+            recovery_point=self._recovery_points.get(partition, Offset(0)),
+            log_start_offset=self._log_starts.get(partition, Offset(0)),
+        )
+
+
+def _checkpoint(storage: Storage, name: str, unreadable: dict[str, str]) -> Mapping[TopicPartition, Offset]:
+    try:
+        return read_offset_checkpoint(storage, name)
+    except (CorruptDataError, StorageError) as damage:
+        unreadable[name] = str(damage)
+        return {}
+
+
 class LogDir:
     """Manage one log directory: every partition's log in it, the four checkpoints and the clean-shutdown marker."""
 
@@ -235,7 +265,7 @@ class LogDir:
 
     def checkpointed_high_watermark(self, partition: TopicPartition) -> Offset:
         """Return the partition's offset in replication-offset-checkpoint, 0 if it has none."""
-        return self._checkpoint(REPLICATION_FILE).get(partition, Offset(0))
+        return _checkpoint(self.storage, REPLICATION_FILE, self.unreadable).get(partition, Offset(0))
 
     def checkpoint_recovery_points(self) -> None:
         """Write recovery-point-offset-checkpoint."""
@@ -276,18 +306,13 @@ class LogDir:
         assert not self.storage.exists(CLEAN_SHUTDOWN_FILE)
 
     def _load_all(self, now_ms: TimeMs) -> None:
+        last_shutdowns = LastShutdowns(self.storage)
+        self.unreadable = last_shutdowns.unreadable
         if self.had_clean_shutdown:
             self.storage.remove(CLEAN_SHUTDOWN_FILE)
             self.storage.sync_directory(ROOT)
-        recovery_points = self._checkpoint(RECOVERY_POINT_FILE)
-        log_starts = self._checkpoint(LOG_START_FILE)
         for directory in partition_directories(self.storage):
-            last_shutdown = LastShutdown(
-                clean=self.had_clean_shutdown,
-                recovery_point=recovery_points.get(directory.partition, Offset(0)),
-                log_start_offset=log_starts.get(directory.partition, Offset(0)),
-            )
-            self._load(directory, last_shutdown, now_ms)
+            self._load(directory, last_shutdowns.of(directory.partition), now_ms)
 
     def _load(self, directory: PartitionDirectory, last_shutdown: LastShutdown, now_ms: TimeMs) -> None:
         log = self._open_log(directory.name, directory.partition, last_shutdown, now_ms, None)
@@ -325,19 +350,12 @@ class LogDir:
             if log.log_start_offset > log.segments[0].base_offset
         }
 
-    def _checkpoint(self, name: str) -> Mapping[TopicPartition, Offset]:
-        try:
-            return read_offset_checkpoint(self.storage, name)
-        except (CorruptDataError, StorageError) as damage:
-            self.unreadable[name] = str(damage)
-            return {}
-
     def _write(self, name: str, offsets: Mapping[TopicPartition, Offset]) -> None:
         write_offset_checkpoint(self.storage, name, offsets)
 
     def _forget_cleaned(self, partition: TopicPartition) -> None:
         if self.storage.exists(CLEANER_FILE):
-            cleaned = self._checkpoint(CLEANER_FILE)
+            cleaned = _checkpoint(self.storage, CLEANER_FILE, self.unreadable)
             self._write(CLEANER_FILE, {key: cleaned[key] for key in sorted(cleaned) if key != partition})
 
 

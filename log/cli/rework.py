@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -22,12 +22,11 @@ from log.cli.output import JOBS, NOW, PATHS, QUIET, check_out, folder_cost, prin
 from log.compaction import CleanerOptions
 from log.compaction.offset_map import SLOT_SIZE_BYTES
 from log.log_config import LogConfig
-from log.tools.rework import NotCompactableError, settings_not_given
+from log.tools.open_log import NotCompactableError
+from log.tools.rework import Rework
 from log.tools.rework_plan import (
     Plan,
-    Rework,
     brokers_kept_out,
-    check_clean_shutdown,
     check_copies,
     finish,
     plan_lines,
@@ -105,11 +104,8 @@ def run_rework(rework: Rework, options: ReworkOptions) -> int:
         raise UsageError("no partition's directory is named that the options select")
     if out is not None:
         check_copies(plans, out)
-    check_clean_shutdown(plans, rework)
-    for line in _warnings(plans, rework):
-        print_error(f"warning: {line}")
     with brokers_kept_out(plans, rework), Workers(options.jobs) as workers:
-        plans = with_last_shutdowns(plans)
+        plans = with_last_shutdowns(plans, print_error)
         refusals = _each(partial(_planned, rework=rework), plans, "Checking", workers, quiet=options.quiet)
         plans = [plan for plan, refusal in zip(plans, refusals, strict=True) if refusal is None]
         refused = len(plans) < len(refusals)
@@ -117,13 +113,11 @@ def run_rework(rework: Rework, options: ReworkOptions) -> int:
             return EXIT_REFUSED
         if options.in_place and not options.yes and not click.confirm("Change these files?", err=True):
             return EXIT_USAGE
-        is_whole = False
         try:
             damages = _each(partial(_carried_out, rework=rework), plans, "Working", workers, quiet=options.quiet)
-            is_whole = not any(damages)
         finally:
-            print_lines(finish(plans, rework, is_whole=is_whole))
-    return EXIT_REFUSED if refused or not is_whole else 0
+            finish(plans, rework)
+    return EXIT_REFUSED if refused or any(damages) else 0
 
 
 def _each(
@@ -158,14 +152,6 @@ def _carried_out(plan: Plan, advance: Advance, *, rework: Rework) -> _Lines:
 
 def _cost(plan: Plan) -> int:
     return folder_cost(plan.folder)
-
-
-def _warnings(plans: Sequence[Plan], rework: Rework) -> Iterator[str]:
-    """Yield the settings that recovery would need, for each log directory."""
-    if rework.kind == "recover":
-        for log_dir in sorted({plan.log_dir for plan in plans}):
-            topics = sorted({plan.topic for plan in plans if plan.log_dir == log_dir})
-            yield from settings_not_given(log_dir, topics, rework.config)
 
 
 def _config(settings: Sequence[str], release: Release) -> LogConfig:
@@ -207,10 +193,9 @@ def compact_command(options: CompactCommand) -> int:
 
 @attrs.frozen(kw_only=True)
 class RecoverCommand(ReworkOptions):
-    """Hold the options of `brokerside log recover`: partitions, recovery point (None: the checkpoint's), marker."""
+    """Hold the options of `brokerside log recover`: partitions, recovery point (None: the checkpoint's)."""
 
     recovery_point: int | None
-    clean_shutdown: bool
 
 
 @click.command("recover")
@@ -220,11 +205,6 @@ class RecoverCommand(ReworkOptions):
     type=click.IntRange(0, INT64_MAX),
     metavar="OFFSET",
     help="Offset to recover from (default: the one in recovery-point-offset-checkpoint).",
-)
-@click.option(
-    "--clean-shutdown",
-    is_flag=True,
-    help="Write .kafka_cleanshutdown into the log directory, so that a broker does not recover its logs again.",
 )
 @takes(RecoverCommand)
 def recover_command(options: RecoverCommand) -> int:
@@ -239,5 +219,4 @@ def recover_command(options: RecoverCommand) -> int:
     brokerside log recover orders-0 --in-place --recovery-point 0
     """
     point = None if options.recovery_point is None else Offset(options.recovery_point)
-    rework = Rework(kind="recover", now_ms=options.now_ms, recovery_point=point, clean_shutdown=options.clean_shutdown)
-    return run_rework(rework, options)
+    return run_rework(Rework(kind="recover", now_ms=options.now_ms, recovery_point=point), options)

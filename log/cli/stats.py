@@ -6,7 +6,7 @@ Source: ours.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -37,9 +37,9 @@ from log.cli.output import (
     time_ms,
 )
 from log.compaction import CompactionEstimate
-from log.tools.rework import estimate_of_files
+from log.tools.open_log import NotCompactableError, OpenLog, measure_segment
 from log.tools.sources import SourceFile, SourceFolder, expand_all, segment_folders
-from log.tools.stats import SegmentStats, measure_segment
+from log.tools.stats import SegmentStats
 
 PERCENT: Final = 100
 
@@ -209,41 +209,45 @@ def stats_command(options: StatsCommand) -> int:
     brokerside log stats --total-only --json /var/lib/kafka
     """
     folders = segment_folders(expand_all(options.paths))
-    estimates: list[CompactionEstimate | None] = []
+    estimates: list[CompactionEstimate] = []
     readings = 2 if options.compaction else 1
     with (
         Workers(options.jobs) as workers,
         progress("Reading", sum(map(folder_cost, folders)) * readings, quiet=options.quiet) as advance,
     ):
-        total, is_whole = _measured(folders, options, workers, advance)
+        total, damaged = _measured(folders, options, workers, advance)
         if options.compaction:
-            work = partial(_estimate, now_ms=options.now_ms)
+            work = partial(_estimate, damaged=damaged, now_ms=options.now_ms)
             for found in workers.in_order(work, folders, cost=folder_cost, advance=advance):
-                if isinstance(found, str):
+                if isinstance(found, CompactionEstimate):
+                    estimates.append(found)
+                else:
                     print_error(found)
-                estimates.append(None if isinstance(found, str) else found)
     if len(folders) > 1:  # Offsets of different partitions have nothing to do with each other.
         total.first_offset = total.last_offset = None
-    _show("total", total, _summed([each for each in estimates if each is not None]), as_json=options.as_json)
-    return 0 if is_whole and not total.damage_count and None not in estimates else EXIT_REFUSED
+    _show("total", total, _summed(estimates), as_json=options.as_json)
+    is_estimated = not options.compaction or len(estimates) == len(folders)
+    return 0 if is_estimated and not damaged else EXIT_REFUSED
 
 
 def _measured(
     folders: Sequence[SourceFolder], options: StatsCommand, workers: Workers, advance: Advance
-) -> tuple[SegmentStats, bool]:
-    """Show the statistics of each segment; return their sum, and whether every segment could be read."""
-    total, is_whole = SegmentStats(), True
+) -> tuple[SegmentStats, dict[str, str]]:
+    """Show the statistics of each segment; return their sum, and the damage or refusal of each segment that has one."""
+    total, damaged = SegmentStats(), dict[str, str]()
     files = [file for folder in folders for file in folder.files]
     measured = workers.in_order(_measure, files, cost=file_cost, advance=advance)
     for file, stats in zip(files, measured, strict=True):
         if isinstance(stats, InputError):
+            damaged[file.shown] = str(stats)
             print_error(str(stats))
-            is_whole = False
             continue
+        if stats.damage is not None:
+            damaged[file.shown] = stats.damage.line()
         total.merge(stats)
         if not options.total_only:
             _show(file.shown, stats, None, as_json=options.as_json)
-    return total, is_whole
+    return total, damaged
 
 
 def _measure(file: SourceFile, advance: Advance) -> SegmentStats | InputError:
@@ -265,10 +269,14 @@ def _show(name: str, stats: SegmentStats, estimate: CompactionEstimate | None, *
     Console(highlight=False, markup=False).print(table)
 
 
-def _estimate(folder: SourceFolder, _: Advance, *, now_ms: TimeMs) -> CompactionEstimate | str:
+def _estimate(
+    folder: SourceFolder, _: Advance, *, damaged: Mapping[str, str], now_ms: TimeMs
+) -> CompactionEstimate | str:
     """Return what compaction would save in one partition, or the damage that forbids it."""
     try:
-        return estimate_of_files(folder.files, now_ms=now_ms)
+        for damage in (damaged[file.shown] for file in folder.files if file.shown in damaged):
+            raise NotCompactableError(damage)
+        return OpenLog(folder).estimate(include_active=True, now_ms=now_ms)
     except (CorruptDataError, InputError) as damage:
         return f"what compaction would save in {folder.shown}: {damage}"
 

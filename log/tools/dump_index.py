@@ -19,12 +19,12 @@ from log.errors import CorruptIndexError, CorruptSnapshotError
 from log.partition.producer_entry import PRODUCER_SIZE_BYTES, SNAPSHOT_VERSION, parse_snapshot
 from log.segments.file_names import LOG, OFFSET_INDEX
 from log.segments.index_file import WARM_SIZE_BYTES, slot_at_most
-from log.segments.offset_index import OFFSET_ENTRY, check_offset_index, offset_index_entries
-from log.segments.time_index import check_time_index, time_index_entries
+from log.segments.offset_index import OFFSET_ENTRY, offset_index_entries
 from log.segments.txn_index import ENTRY_SIZE_BYTES, aborted_transactions
 from log.storage.protocol import Buffer
 from log.tools.dump_options import DumpOptions
 from log.tools.findings import ProblemKind, Problems, of_error
+from log.tools.index_entries import IndexEntries
 from log.tools.sources import SourceFile
 
 NO_TIMESTAMP: Final = -1
@@ -33,16 +33,13 @@ NOT_FOUND: Final = -1
 
 def time_index_lines(file: SourceFile, options: DumpOptions, problems: Problems) -> Iterator[str]:
     """Yield the entries of a `.timeindex`, compared with the log; raise InputError without a log file."""
-    entries = time_index_entries(file.view(), file.base_offset)
+    entries = IndexEntries.of(file)
     log = _Log.beside(file)
     if options.index_sanity_check:
-        check_time_index(entries, file.base_offset, file.size_bytes, source=file.shown)
-        yield f"{file.shown} passed sanity check."
+        yield _sanity_line(entries)
         return
     before = NO_TIMESTAMP
-    for row, (timestamp, offset) in enumerate(zip(entries.timestamps.tolist(), entries.offsets.tolist(), strict=True)):
-        if row > 0 and offset == file.base_offset:
-            return
+    for timestamp, offset in entries.listed():
         found = log.batch_ending_at(offset)
         if found is None or found.last_offset != offset:
             last_offset = NOT_FOUND if found is None else found.last_offset
@@ -108,23 +105,25 @@ class _Log:
 
 def offset_index_lines(file: SourceFile, options: DumpOptions, problems: Problems) -> Iterator[str]:
     """Yield the entries of an `.index`, compared with the log; raise InputError without a log file."""
-    entries = offset_index_entries(file.view(), file.base_offset)
+    entries = IndexEntries.of(file)
     data = log_of(file).view()
     if len(entries.offsets) == 0:
         yield f"{file.shown} is empty."
         return
     if options.index_sanity_check:
-        check_offset_index(entries, file.base_offset, file.size_bytes, source=file.shown)
-        yield f"{file.shown} passed sanity check."
+        yield _sanity_line(entries)
         return
-    for row, (offset, position) in enumerate(zip(entries.offsets.tolist(), entries.positions.tolist(), strict=True)):
-        if row > 0 and offset == file.base_offset:
-            return
+    for offset, position in entries.listed():
         last_offset = _last_offset_at(file, data, offset, position, options.message_size_max)
         if last_offset != offset:
             problems.add(ProblemKind.INDEX_MISMATCH, file.absolute, offset, last_offset)
         if not options.verify_index_only:
             yield f"offset: {offset} position: {position}"
+
+
+def _sanity_line(entries: IndexEntries) -> str:
+    entries.check()
+    return f"{entries.file.shown} passed sanity check."
 
 
 def log_of(file: SourceFile) -> SourceFile:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from broker.errors import InputError
 from log.batches.batch import RecordBatch
@@ -14,8 +14,6 @@ from log.metadata.records import decode_control
 from log.partition.producer_entry import parse_snapshot
 from log.record import Record, control_type, marker_of
 from log.segments.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX
-from log.segments.offset_index import offset_index_entries
-from log.segments.time_index import time_index_entries
 from log.segments.txn_index import aborted_transactions
 from log.storage.checkpoints import LEADER_EPOCH_FILE, read_epoch_checkpoint, read_offset_checkpoint
 from log.storage.metadata_files import (
@@ -28,17 +26,22 @@ from log.storage.metadata_files import (
 from log.tools.dump_options import DECODERS, DumpOptions, wanted_batches
 from log.tools.dump_topics import decoded
 from log.tools.findings import Problems
+from log.tools.index_entries import IndexEntries
 from log.tools.sources import OFFSET_CHECKPOINTS, SMALL_FILES, SourceFile
+
+_INDEX_FIELDS: Final = {
+    OFFSET_INDEX: ("offset-index-entry", "offset", "position"),
+    TIME_INDEX: ("time-index-entry", "timestamp", "offset"),
+}
+"""The type and the two fields of an index's rows."""
 
 
 def file_rows(file: SourceFile, options: DumpOptions, problems: Problems) -> Iterator[dict[str, Any]]:
     """Yield the rows of a file; raise InputError for an unknown kind of file, CorruptDataError at damage."""
     if file.kind in (LOG, SNAPSHOT):
         rows = _log_rows(file, options, problems)
-    elif file.kind == OFFSET_INDEX:
-        rows = _offset_index_rows(file)
-    elif file.kind == TIME_INDEX:
-        rows = _time_index_rows(file)
+    elif file.kind in _INDEX_FIELDS:
+        rows = _index_rows(file)
     elif file.kind == TXN_INDEX:
         rows = _txn_index_rows(file)
     elif file.kind == PRODUCER_SNAPSHOT:
@@ -113,20 +116,10 @@ def _record_row(batch: RecordBatch, record: Record, options: DumpOptions) -> dic
     return row
 
 
-def _offset_index_rows(file: SourceFile) -> Iterator[dict[str, Any]]:
-    entries = offset_index_entries(file.view(), file.base_offset)
-    for row, (offset, position) in enumerate(zip(entries.offsets.tolist(), entries.positions.tolist(), strict=True)):
-        if row > 0 and offset == file.base_offset:
-            return
-        yield {"type": "offset-index-entry", "offset": offset, "position": position}
-
-
-def _time_index_rows(file: SourceFile) -> Iterator[dict[str, Any]]:
-    entries = time_index_entries(file.view(), file.base_offset)
-    for row, (timestamp, offset) in enumerate(zip(entries.timestamps.tolist(), entries.offsets.tolist(), strict=True)):
-        if row > 0 and offset == file.base_offset:
-            return
-        yield {"type": "time-index-entry", "timestamp": timestamp, "offset": offset}
+def _index_rows(file: SourceFile) -> Iterator[dict[str, Any]]:
+    kind, key_name, value_name = _INDEX_FIELDS[file.kind]
+    for key, value in IndexEntries.of(file).listed():
+        yield {"type": kind, key_name: key, value_name: value}
 
 
 def _txn_index_rows(file: SourceFile) -> Iterator[dict[str, Any]]:

@@ -2,59 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import attrs
 
-from broker.errors import CorruptDataError, InputError, UsageError
-from broker.ids import Offset
-from broker.units import TimeMs, format_size
+from broker.errors import InputError, UsageError
+from broker.units import format_size
 from broker.wording import counted
 from broker.workers import Advance
-from log.compaction import CleanerOptions
-from log.log_config import LogConfig
-from log.log_dir import NO_BROKER_EPOCH, DirectoryLock, partition_directories
+from log.log_dir import DirectoryLock, LastShutdowns
 from log.partition.recovery import LastShutdown
 from log.segments.file_names import DELETED, LOG
 from log.storage import FileStorage, Storage, SyncPolicy
 from log.storage.directory_names import DirectoryRole, parse_directory_name
-from log.storage.metadata_files import CLEAN_SHUTDOWN_FILE, write_clean_shutdown
+from log.tools.open_log import Extent, OpenLog
 from log.tools.rework import (
-    CompactionRequest,
-    Extent,
+    Rework,
     ReworkResult,
     compact_partition,
     copy_folder,
-    estimate_of_pass,
-    extent,
-    last_shutdowns,
     left_behind_lines,
     recover_partition,
 )
 from log.tools.sources import SourceFolder, stage_of
-from log.tools.verify import verify
 
 FINDINGS_MAX: Final = 20
-
-
-@attrs.frozen(kw_only=True)
-class Rework:
-    """Hold the options of a compaction or recovery; `out` None changes the files in place."""
-
-    kind: Literal["compact", "recover"]
-    config: LogConfig = attrs.field(factory=LogConfig)
-    now_ms: TimeMs
-    out: Path | None = None
-    topics: frozenset[str] = frozenset()
-    include_active: bool = False
-    cleaner: CleanerOptions = attrs.field(factory=CleanerOptions)
-    recovery_point: Offset | None = None
-    clean_shutdown: bool = False
-    """Whether the log directory gets the marker of a clean shutdown once all its partitions are recovered."""
 
 
 @attrs.frozen
@@ -64,8 +40,8 @@ class Plan:
     folder: SourceFolder
     log_dir: Path
     name: str
-    last_shutdown: LastShutdown | CorruptDataError = attrs.field(factory=LastShutdown)
-    """Or why the files of the log directory do not tell; `with_last_shutdowns` reads them."""
+    last_shutdown: LastShutdown = attrs.field(factory=LastShutdown)
+    """From the files of the log directory; `with_last_shutdowns` reads them."""
 
     @property
     def topic(self) -> str:
@@ -101,14 +77,13 @@ def plan_lines(plan: Plan, rework: Rework) -> Iterator[str]:
     """
     where = "changes these files" if rework.out is None else f"works on a copy, {rework.out / plan.name}"
     storage = FileStorage(plan.log_dir, read_only=True)
-    yield f"{plan.folder.shown}: {_extent_text(extent(storage, plan.name))}; {where}"
+    yield f"{plan.folder.shown}: {_extent_text(Extent.of(storage, plan.name))}; {where}"
     taken = [name for name in storage.list(plan.name) if rework.out is None or stage_of(name) != DELETED]
     yield from (f"  {line}" for line in left_behind_lines(taken, is_done=False))
     if rework.kind == "compact":
         yield f"  {_expected(plan, rework)}"
     else:
-        reports = verify(plan.folder, keep_going=False, advance=lambda _: None)
-        findings = [finding for report in reports for finding in report.findings]
+        findings = OpenLog(plan.folder).findings()
         yield from (f"  {finding.line()}" for finding in islice(findings, FINDINGS_MAX))
         if len(findings) > FINDINGS_MAX:
             yield f"  and {len(findings) - FINDINGS_MAX} more"
@@ -127,48 +102,23 @@ def check_copies(plans: Sequence[Plan], out: Path) -> None:
             raise InputError("is there already; a copy goes to a new directory", source=str(out / name))
 
 
-def check_clean_shutdown(plans: Sequence[Plan], rework: Rework) -> None:
-    """Raise UsageError if a marker would vouch for partitions in its log directory that are not recovered.
-
-    Kafka's metadata log is recovered at every start, whatever the marker says, and logs to delete are never read.
-    """
-    for log_dir in _marked(plans, rework):
-        recovered = {plan.name for plan in plans if rework.out is not None or plan.log_dir == log_dir}
-        trusted = [
-            each.name
-            for each in (partition_directories(FileStorage(log_dir, read_only=True)) if log_dir.exists() else ())
-            if each.role is not DirectoryRole.DELETE
-        ]
-        others = sorted(set(trusted) - recovered)
-        if others:
-            more = f" and {len(others) - 1} more" if len(others) > 1 else ""
-            raise UsageError(
-                f"--clean-shutdown speaks for every log in {log_dir}; these would not be recovered: {others[0]}{more}"
-            )
-
-
-def _marked(plans: Sequence[Plan], rework: Rework) -> Sequence[Path]:
-    """Return the log directories that get the marker of a clean shutdown."""
-    if not rework.clean_shutdown:
-        return ()
-    return [rework.out] if rework.out is not None else sorted({plan.log_dir for plan in plans})
-
-
-def with_last_shutdowns(plans: Sequence[Plan]) -> list[Plan]:
-    """Return the plans with the last shutdown of each log, in their order.
+def with_last_shutdowns(plans: Sequence[Plan], warn: Callable[[str], None]) -> list[Plan]:
+    """Return the plans with the last shutdown of each log; warn of each checkpoint that cannot be read.
 
     A checkpoint has a line for every partition of a log directory: read for each of 10,000, it would take minutes.
     """
-    found: dict[Plan, LastShutdown | CorruptDataError] = {}
-    for log_dir in sorted({plan.log_dir for plan in plans}):
-        there = [plan for plan in plans if plan.log_dir == log_dir]
-        try:
-            shutdowns = last_shutdowns(FileStorage(log_dir, read_only=True), [plan.name for plan in there])
-        except CorruptDataError as damage:
-            found.update(dict.fromkeys(there, damage))
-        else:
-            found.update(zip(there, shutdowns, strict=True))
-    return [attrs.evolve(plan, last_shutdown=found[plan]) for plan in plans]
+    found = {log_dir: LastShutdowns(FileStorage(log_dir, read_only=True)) for log_dir in _log_dirs(plans)}
+    for log_dir, shutdowns in found.items():
+        for damage in shutdowns.unreadable.values():
+            warn(f"warning: {log_dir}: {damage}; every offset in it is taken as 0, as a broker does")
+    return [
+        attrs.evolve(plan, last_shutdown=found[plan.log_dir].of(parse_directory_name(plan.name).partition))
+        for plan in plans
+    ]
+
+
+def _log_dirs(plans: Sequence[Plan]) -> list[Path]:
+    return sorted({plan.log_dir for plan in plans})
 
 
 @contextmanager
@@ -176,7 +126,7 @@ def brokers_kept_out(plans: Sequence[Plan], rework: Rework) -> Iterator[None]:
     """Hold the locks of the log directories to change; raise LockedError where a broker runs."""
     with ExitStack() as held:
         if rework.out is None:
-            for log_dir in sorted({plan.log_dir for plan in plans}):
+            for log_dir in _log_dirs(plans):
                 held.callback(DirectoryLock(FileStorage(log_dir)).release)
         yield
 
@@ -198,25 +148,19 @@ def run_plan(plan: Plan, rework: Rework, advance: Advance) -> Iterator[str]:
     yield from _change_lines(change)
 
 
-def finish(plans: Sequence[Plan], rework: Rework, *, is_whole: bool) -> Iterator[str]:
-    """Make all changes durable and write the marker, if every plan was carried out; yield what was written."""
+def finish(plans: Sequence[Plan], rework: Rework) -> None:
+    """Make all changes durable."""
     if plans:
         FileStorage(rework.out or plans[0].log_dir).sync_all()
-    for log_dir in _marked(plans, rework) if is_whole else ():  # After a failure the broker has to check everything.
-        write_clean_shutdown(FileStorage(log_dir), CLEAN_SHUTDOWN_FILE, NO_BROKER_EPOCH)
-        yield f"{log_dir / CLEAN_SHUTDOWN_FILE}: written, without the epoch of a broker"
 
 
 def _changed(storage: Storage, plan: Plan, rework: Rework) -> ReworkResult:
-    last_shutdown = plan.last_shutdown
-    if isinstance(last_shutdown, CorruptDataError):
-        raise last_shutdown
     if rework.kind == "compact":
-        request = CompactionRequest(now_ms=rework.now_ms, options=rework.cleaner, include_active=rework.include_active)
-        return compact_partition(storage, plan.name, rework.config, last_shutdown, request)
+        return compact_partition(storage, plan.name, rework, plan.last_shutdown)
+    last_shutdown = plan.last_shutdown
     if rework.recovery_point is not None:
         last_shutdown = attrs.evolve(last_shutdown, recovery_point=rework.recovery_point)
-    return recover_partition(storage, plan.name, rework.config, last_shutdown, rework.now_ms)
+    return recover_partition(storage, plan.name, rework, last_shutdown)
 
 
 @contextmanager
@@ -242,9 +186,11 @@ def _extent_text(found: Extent) -> str:
 
 
 def _expected(plan: Plan, rework: Rework) -> str:
-    file_count = len(plan.folder.of_kind(LOG))
+    log = OpenLog(plan.folder)
+    log.check_compactable()
+    file_count = len(log.segments)
     taken_count = file_count if rework.include_active else file_count - 1
-    found = estimate_of_pass(plan.folder, include_active=rework.include_active, now_ms=rework.now_ms)
+    found = log.estimate(include_active=rework.include_active, now_ms=rework.now_ms)
     before, after = found.stats.bytes_read, found.stats.bytes_written
     keyless = f"; {counted(found.stats.keyless_count, 'record')} without a key will be dropped"
     return (

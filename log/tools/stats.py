@@ -5,7 +5,6 @@ Source: Flajolet, Fusy, Gandouet, Meunier: HyperLogLog (2007), for keys above a 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -15,11 +14,10 @@ from numpy.typing import NDArray
 from broker.cluster import Int64Array
 from log.batches.batch_v2 import HEADER
 from log.batches.record_columns import HeaderColumns, RecordColumns
-from log.batches.scan import ScanOptions, scan
 from log.codecs.compression import CODEC_MASK, Codec
 from log.compaction.key_kernels import hash_keys
 from log.record import CONTROL_BIT, TRANSACTIONAL_BIT, ControlType, control_type
-from log.tools.sources import SourceFile
+from log.tools.findings import Finding
 
 Hashes: TypeAlias = NDArray[np.uint64]
 
@@ -160,14 +158,14 @@ class SegmentStats:
     """At most `PRODUCER_COUNT_MAX` of them."""
     damage_count: int = 0
     damaged_size_bytes: int = 0
+    damage: Finding | None = None
+    """The first damage, which keeps the partition from being compacted."""
     _position: int = -1
     _newest_ms: int = NOTHING_BEFORE
 
     def take(self, chunk: RecordColumns) -> None:
         """Add a chunk of one file's scan; a batch may have begun in the previous chunk."""
-        for damage in chunk.damages:
-            self.damage_count += 1
-            self.damaged_size_bytes += damage.size_bytes
+        self.damaged_size_bytes += sum(damage.size_bytes for damage in chunk.damages)
         first = int(np.searchsorted(chunk.batches.position, self._position, side="right"))
         batches = chunk.batches.rows(first, len(chunk.batches))
         if len(batches):
@@ -270,20 +268,6 @@ _SUMS: Final = tuple(
 )
 _MAXIMA: Final = ("batch_size_bytes_max", "batch_record_count_max", "lateness_ms_max")
 _EXTREMES: Final = {"first_offset": min, "last_offset": max, "timestamp_min": min, "timestamp_max": max}
-
-
-def measure_segment(file: SourceFile, advance: Callable[[int], None]) -> SegmentStats:
-    """Return the figures of one segment; call `advance` with each count of bytes read."""
-    stats = SegmentStats(size_bytes=file.size_bytes)
-    read_to = 0
-    for chunk in scan(file.view(), options=ScanOptions(keep_going=True), source=file.shown):
-        stats.take(chunk)
-        if len(chunk.batches):
-            end = int(chunk.batches.position[-1] + chunk.batches.size_bytes[-1])
-            advance(end - read_to)
-            read_to = end
-    advance(stats.size_bytes - read_to)
-    return stats
 
 
 def _classed(values: NDArray[np.integer[Any]]) -> Int64Array:

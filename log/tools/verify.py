@@ -39,12 +39,6 @@ class Part:
         return [file for file in self.folder.files if file.kind != LOG and file.name != LEADER_EPOCH_FILE]
 
 
-def verify(folder: SourceFolder, *, keep_going: bool, advance: Advance) -> Iterator[SegmentReport]:
-    """Yield a report for each segment, and for each other file of a folder."""
-    parts = folder_parts(folder)
-    yield from in_sequence(parts, (verify_part(part, advance, keep_going=keep_going) for part in parts))
-
-
 def folder_parts(folder: SourceFolder) -> Sequence[Part]:
     """Return the parts of a folder in the order of their reports."""
     named = folder.named(LEADER_EPOCH_FILE)
@@ -133,7 +127,7 @@ def _other_file(file: SourceFile, *, is_alone: bool) -> Iterator[Finding]:
     if file.kind in (*SEGMENT_INDEXES, TXN_INDEX) and not file.sibling(LOG).exists():
         yield Finding(file.shown, "has no log beside it, and a broker removes it when it starts")
     elif file.kind in SEGMENT_INDEXES and is_alone:
-        report = verify_segment(file.sibling(LOG), (), keep_going=True, advance=lambda _: None)
+        report = verify_segment(file.sibling(LOG), keep_going=True)
         yield from (finding for finding in report.findings if finding.file == file.shown)
     try:
         if file.kind == TXN_INDEX:

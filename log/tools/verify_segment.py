@@ -14,7 +14,6 @@ Source: org.apache.kafka.storage.internals.log.{LogSegment.recover, OffsetIndex,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Final
 
 import attrs
@@ -28,10 +27,9 @@ from broker.workers import Advance
 from log.batches.record_columns import Damage, HeaderColumns, RecordColumns
 from log.batches.scan import ScanOptions, scan
 from log.segments.file_names import OFFSET_INDEX, TIME_INDEX
-from log.segments.offset_index import OFFSET_ENTRY, OffsetPositions, check_offset_index, offset_index_entries
-from log.segments.time_index import TIME_ENTRY, TimestampOffsets, check_time_index, time_index_entries
 from log.storage.checkpoints import EpochEntry
 from log.tools.findings import Checked, Finding, of_damage, of_error
+from log.tools.index_entries import IndexEntries
 from log.tools.sources import SourceFile
 
 NONE_BEFORE: Final = -1
@@ -49,11 +47,20 @@ class SegmentReport:
     is_read: bool = True
     """Whether a segment was read for it."""
 
+    def damage_of(self, file: SourceFile) -> Finding | None:
+        """Return the first finding in `file` itself, None if only files beside it have any."""
+        return next((finding for finding in self.findings if finding.file == file.shown), None)
+
 
 def verify_segment(
-    file: SourceFile, epochs: Sequence[EpochEntry], *, keep_going: bool, advance: Advance
+    file: SourceFile,
+    epochs: Sequence[EpochEntry] = (),
+    *,
+    keep_going: bool,
+    advance: Advance = lambda _: None,
+    take: Callable[[RecordColumns], None] = lambda _: None,
 ) -> SegmentReport:
-    """Check a `.log` and its indexes; call `advance` with each count of bytes read."""
+    """Check a `.log` and its indexes; call `advance` with each count of bytes read, `take` with each chunk."""
     check = _SegmentCheck(file, epochs)
     damages: list[Damage] = []
     data = file.view()
@@ -61,6 +68,7 @@ def verify_segment(
     try:
         for chunk in scan(data, options=ScanOptions(keep_going=keep_going), source=file.shown):
             check.take(chunk)
+            take(chunk)
             damages.extend(chunk.damages)
             skipped += sum(damage.size_bytes for damage in chunk.damages)
             if len(chunk.batches):
@@ -89,11 +97,10 @@ def verify_segment(
 class _IndexCheck:
     """One index: its entries as two columns, and how far they were compared with the log."""
 
-    def __init__(self, file: SourceFile, keys: Int64Array, values: Int64Array) -> None:
-        self.file = file
-        self.keys = keys
-        self.values = values
-        self.entry_size_bytes = TIME_ENTRY.itemsize if file.kind == TIME_INDEX else OFFSET_ENTRY.itemsize
+    def __init__(self, entries: IndexEntries) -> None:
+        self.entries = entries
+        self.keys = entries.keys
+        self.values = entries.values
         self.done = 0
 
     def until(self, limit: int) -> slice:
@@ -116,8 +123,8 @@ class _SegmentCheck:
         self._kinds: dict[tuple[str, str], Finding] = {}
         self._epoch_starts = np.array([entry.start_offset for entry in epochs], np.int64)
         self._epochs = np.array([entry.epoch for entry in epochs], np.int64)
-        self._offset_index = self._open_offset_index()
-        self._time_index = self._open_time_index()
+        self._offset_index = self._open_index(OFFSET_INDEX)
+        self._time_index = self._open_index(TIME_INDEX)
 
     def take(self, chunk: RecordColumns) -> None:
         """Check the next batches, of which one may have been seen before if its records filled several chunks."""
@@ -216,33 +223,17 @@ class _SegmentCheck:
             index, wrong.tolist(), "entry ({key}, {value}): no batch ends there with this largest timestamp"
         )
 
-    def _open_offset_index(self) -> _IndexCheck | None:
-        file = self.file.sibling(OFFSET_INDEX)
+    def _open_index(self, kind: str) -> _IndexCheck | None:
+        """Return an index, None if there is none, or its own entries are wrong: comparing them would say nothing."""
+        file = self.file.sibling(kind)
         if not file.exists():
             return None
-        entries = offset_index_entries(file.view(), file.base_offset)
-        count = _entry_count(entries.offsets == file.base_offset, entries.positions == 0)
-        entries = OffsetPositions(entries.offsets[:count], entries.positions[:count])
-        check = partial(check_offset_index, entries, file.base_offset, file.size_bytes)
-        return self._opened(_IndexCheck(file, entries.offsets, entries.positions), check)
-
-    def _open_time_index(self) -> _IndexCheck | None:
-        file = self.file.sibling(TIME_INDEX)
-        if not file.exists():
-            return None
-        entries = time_index_entries(file.view(), file.base_offset)
-        count = _entry_count(entries.offsets == file.base_offset, entries.timestamps == 0)
-        entries = TimestampOffsets(entries.timestamps[:count], entries.offsets[:count])
-        check = partial(check_time_index, entries, file.base_offset, file.size_bytes)
-        return self._opened(_IndexCheck(file, entries.timestamps, entries.offsets), check)
-
-    def _opened(self, index: _IndexCheck, check: Callable[[], None]) -> _IndexCheck | None:
-        """Return the index, None if its own entries are wrong, so that comparing them with the log says nothing."""
+        index = _IndexCheck(IndexEntries.of(file).without_zeros())
         self.index_count += 1
         try:
-            check()
+            index.entries.check()
         except CorruptDataError as error:
-            self.found.append(of_error(index.file.shown, error))
+            self.found.append(of_error(file.shown, error))
             return None
         falls = np.flatnonzero((np.diff(index.keys) <= 0) | (np.diff(index.values) <= 0)) + 1
         self._note_rows(index, falls.tolist(), "entry ({key}, {value}) is not above the one before")
@@ -259,7 +250,8 @@ class _SegmentCheck:
         if len(rows):
             row = rows[0]
             text = what.format(key=index.keys[row], value=index.values[row])
-            self._add(Finding(index.file.shown, text, row * index.entry_size_bytes), len(rows), what)
+            place = row * index.entries.entry_size_bytes
+            self._add(Finding(index.entries.file.shown, text, place), len(rows), what)
 
     def _add(self, finding: Finding, count: int, kind: str) -> None:
         known = self._kinds.get((finding.file, kind))
@@ -267,9 +259,3 @@ class _SegmentCheck:
             self._kinds[finding.file, kind] = attrs.evolve(finding, more_count=count - 1)
         else:
             self._kinds[finding.file, kind] = attrs.evolve(known, more_count=known.more_count + count)
-
-
-def _entry_count(zero_offsets: NDArray[np.bool_], zero_rest: NDArray[np.bool_]) -> int:
-    """Return how many entries stand before the zeros that an index in use is reserved with."""
-    zeros = np.flatnonzero(zero_offsets & zero_rest)
-    return int(zeros[0]) if len(zeros) else len(zero_offsets)

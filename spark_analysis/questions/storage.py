@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 from broker.cluster import ClusterView
 from broker.errors import BrokersideError, InputError, UsageError
 from broker.units import TimeMs
-from log.tools.rework import estimate_of_files
+from log.tools.open_log import estimate_of_files
 from log.tools.sources import named_file
 from spark_analysis.answers.storage import held_rows
 from spark_analysis.data_sources.log_listing import MANIFEST

@@ -16,8 +16,9 @@ from log.codecs.compression import Codec
 from log.compaction import SourceLog, estimate_compaction
 from log.record import ControlType, control_type
 from log.segments.file_names import LOG
+from log.tools.open_log import measure_segment
 from log.tools.sources import SourceFile, expand
-from log.tools.stats import EXACT_MAX, Cardinality, SegmentStats, measure_segment
+from log.tools.stats import EXACT_MAX, Cardinality, SegmentStats
 from tests.log.samples import SAMPLES, write_sample
 
 

@@ -15,7 +15,7 @@ from log.codecs.crc import crc32c
 from log.storage.checkpoints import LEADER_EPOCH_FILE
 from log.tools.findings import Checked, Finding
 from log.tools.sources import expand
-from log.tools.verify import folder_parts, in_sequence, verify, verify_part
+from log.tools.verify import folder_parts, in_sequence, verify_part
 from tests.log.samples import DIRECTORY, SAMPLES, write_sample
 
 
@@ -23,7 +23,9 @@ def findings(path: Path, *, keep_going: bool = True) -> tuple[list[Finding], Che
     found: list[Finding] = []
     total = Checked()
     for folder in expand(path):
-        for report in verify(folder, keep_going=keep_going, advance=lambda _: None):
+        parts = folder_parts(folder)
+        reports = (verify_part(part, lambda _: None, keep_going=keep_going) for part in parts)
+        for report in in_sequence(parts, reports):
             found.extend(report.findings)
             total += report.checked
     return found, total
