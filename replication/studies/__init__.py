@@ -3,8 +3,7 @@
 - parameters: The parameters of one run of a study.
 - measures: Count what happens in one run of a study.
 - isr_run: One simulation of Kafka's replication under failures drawn from the seed, and its measures.
-- quorum: A partition on a majority quorum: votes, elections and fetches on failing machines.
-- quorum_run: A log on a majority quorum under the failures of a study, and its measures.
+- quorum: A log on a majority quorum under the failures of a study, and its measures.
 - study: A study, the rows of its runs, a line for each of its cells, and the shipped studies.
 """
 

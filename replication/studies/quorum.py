@@ -1,168 +1,67 @@
-"""Model a partition on a majority quorum after Raft, as KRaft does it: votes, elections, fetches on failing machines.
+"""Run a log on a majority quorum under the failures of a study: a quorum of `factor` voters for each partition.
 
-Constraints: in an epoch at most one voter leads, and it has every committed record. A record is committed once a
-majority has flushed it. Epoch, vote and log are flushed before anything is answered, so a power failure loses nothing
-that counted. A voter that has lost its disk neither votes nor counts until it has caught up again.
+The protocol's outcome is taken for granted (`explore --model quorum` searches the protocol itself): a record is
+committed once a majority has flushed it, from the leader's first record on. A leader that stops, or has no majority any
+more, is followed by the running voter with the longest log, once the fetch timeout and a drawn backoff have passed. A
+voter flushes before it answers; one that has lost its disk does not count until it has caught up again.
 
-Left out: pre-votes, snapshots, changes of the set of voters other than a lost disk.
+Constraints: the failures are those that Kafka's replication sees with the same seed. At the end everything is repaired;
+what was acknowledged and is not in the leader's log is lost. A committed record that an election cuts although no disk
+was lost is a finding.
 
 Source: Ongaro, Ousterhout, In Search of an Understandable Consensus Algorithm (2014); KIP-595, KIP-853;
-controller.quorum.fetch.timeout.ms 2000, controller.quorum.election.timeout.ms 1000 and
-controller.quorum.election.backoff.max.ms 1000 of Kafka 4.3's QuorumConfig.
+controller.quorum.fetch.timeout.ms 2000 and controller.quorum.election.backoff.max.ms 1000 of QuorumConfig, 4.4.0.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from heapq import heappop, heappush
 from typing import Final
 
 import attrs
 
-from broker.entropy import SplitMix64
+from broker.entropy import SplitMix64, derive
 from replication.explore.quorum_model import has_majority
-from replication.simulation.options import NetworkOptions
+from replication.simulation.clients import DELIVERY_MS_MAX, RETRY_MS
+from replication.simulation.faults import Fault
+from replication.simulation.options import FaultKind, NetworkOptions
+from replication.studies.isr_run import duration_of, failures_of
+from replication.studies.measures import SAMPLE_MS, Availability, Measures
+from replication.studies.parameters import Parameters
 
-NOBODY = -1
-
-
-@attrs.define
-class QuorumReplica:
-    """Hold one voter's replica: `epochs` and `values` are its log, `ends` what a leader knows of the others."""
-
-    voter: int
-    voter_count: int
-    epoch: int = 0
-    voted_for: int = NOBODY
-    leader: int = NOBODY
-    epochs: list[int] = attrs.field(factory=list)
-    values: list[int] = attrs.field(factory=list)
-    high_watermark: int = 0
-    votes: set[int] = attrs.field(factory=set)
-    ends: dict[int, int] = attrs.field(factory=dict)
-    is_counted: bool = True
-    """Whether it may vote and be counted: not while it refills a disk that was lost."""
-
-    @property
-    def end(self) -> int:
-        """Return the offset after the last record."""
-        return len(self.epochs)
-
-    @property
-    def leads(self) -> bool:
-        """Return whether this voter leads its epoch."""
-        return self.leader == self.voter
-
-    def see(self, epoch: int) -> bool:
-        """Take a later epoch, if it is one; return whether it was."""
-        if epoch <= self.epoch:
-            return False
-        self.epoch, self.voted_for, self.leader = epoch, NOBODY, NOBODY
-        return True
-
-    def stand(self) -> None:
-        """Become a candidate of the next epoch."""
-        self.see(self.epoch + 1)
-        self.voted_for = self.voter
-        self.votes = {self.voter}
-
-    def grants(self, candidate: int, epoch: int, last: tuple[int, int]) -> bool:
-        """Return whether this voter votes for a candidate whose log ends with `last` (epoch, end)."""
-        if epoch < self.epoch or not self.is_counted:
-            return False
-        self.see(epoch)
-        if self.leader != NOBODY or self.voted_for not in (NOBODY, candidate) or last < self.last():
-            return False
-        self.voted_for = candidate
-        return True
-
-    def last(self) -> tuple[int, int]:
-        """Return the epoch of the last record, and the end."""
-        return (self.epochs[-1] if self.epochs else NOBODY, self.end)
-
-    def take_vote(self, voter: int, epoch: int) -> bool:
-        """Take a vote; return whether it made this candidate the leader, whose log begins the epoch with a record."""
-        if epoch != self.epoch or self.leader != NOBODY or self.voted_for != self.voter:
-            return False
-        self.votes.add(voter)
-        if not has_majority(len(self.votes), self.voter_count):
-            return False
-        self.leader, self.ends = self.voter, {}
-        self.append(NOBODY)
-        return True
-
-    def append(self, value: int) -> int:
-        """Append a value as leader; return its offset. NOBODY stands for the record that begins an epoch."""
-        self.epochs.append(self.epoch)
-        self.values.append(value)
-        self.commit()
-        return self.end - 1
-
-    def hear_fetch(self, voter: int, end: int, *, is_counted: bool) -> bool:
-        """Take a fetch as leader: where a follower's log ends; return whether that committed something."""
-        if is_counted:
-            self.ends[voter] = end
-        return self.commit()
-
-    def commit(self) -> bool:
-        """Raise the high watermark to what a majority has, from this epoch's first record on."""
-        ends = sorted([self.end, *self.ends.values()], reverse=True)
-        needed = self.voter_count // 2
-        if len(ends) <= needed:
-            return False
-        reached = ends[needed]
-        if reached <= self.high_watermark or self.epochs[reached - 1] != self.epoch:
-            return False
-        self.high_watermark = reached
-        return True
-
-    def agreed_end(self, end: int, last_epoch: int) -> int:
-        """Return up to where a follower's log, which ends so, can agree with this leader's."""
-        if end <= self.end and (end == 0 or self.epochs[end - 1] == last_epoch):
-            return end
-        return min(end, bisect_right(self.epochs, last_epoch))
-
-    def cut(self, end: int) -> None:
-        """Truncate the log to `end`; what was committed is never cut."""
-        assert end >= self.high_watermark, (end, self.high_watermark)
-        del self.epochs[end:], self.values[end:]
-
-    def extend(self, start: int, epochs: list[int], values: list[int], high_watermark: int) -> None:
-        """Append what a fetch brought from `start` on, and take the leader's high watermark."""
-        assert start == self.end, (start, self.end)
-        self.epochs += epochs
-        self.values += values
-        self.high_watermark = max(self.high_watermark, min(high_watermark, self.end))
-
-    def wipe(self) -> None:
-        """Lose the disk with log, epoch and vote, and no longer count as a voter."""
-        self.epochs, self.values, self.high_watermark = [], [], 0
-        self.epoch, self.voted_for, self.leader, self.votes, self.ends = 0, NOBODY, NOBODY, set(), {}
-        self.is_counted = False
-
-
+NOBODY: Final = -1
 FETCH_TIMEOUT_MS: Final = 2_000
-ELECTION_TIMEOUT_MS: Final = 1_000
 ELECTION_BACKOFF_MS_MAX: Final = 1_000
-FETCH_WAIT_MS: Final = 500
-FETCH_RECORDS_MAX: Final = 1_000
-CLIENT: Final = -1
-"""The receiver that is always there."""
+HEAL_MS: Final = 60_000
+BEGIN_MS: Final = 2_000
+ANSWER_MS_MAX: Final = 7_000
+"""How long a leader has for an answer, as in the simulation: produce_ms_max and answer_ms_max."""
+_STREAM: Final = 41
 _DELAY_MS_MAX: Final = NetworkOptions().delay_ms_max
 
 
+@attrs.define(eq=False)
+class Write:
+    """Hold one write; `latency_ms` is -1 until it is acknowledged, `tries` is -1 once it is over."""
+
+    value: int
+    partition: int
+    sent_ms: int
+    latency_ms: int = -1
+    tries: int = 0
+
+
 class Machines:
-    """Hold the clock, the scheduled actions, and which processes run."""
+    """Hold the clock, the scheduled actions, and which voters run; `incarnation` counts the ends of each."""
 
     def __init__(self, count: int, entropy: SplitMix64) -> None:
-        self.count = count
         self.now_ms = 0
         self.is_up = [True] * count
         self.incarnation = [0] * count
-        """How often each process has ended."""
         self.message_count = 0
+        self.loss_count = 0
         self._entropy = entropy
         self._heap: list[tuple[int, int, Callable[[], None]]] = []
         self._asked = 0
@@ -176,21 +75,11 @@ class Machines:
         self._asked += 1
         heappush(self._heap, (at_ms, self._asked, action))
 
-    def send(self, receiver: int, action: Callable[[], None]) -> None:
-        """Let a message arrive after a drawn delay."""
-        incarnation = CLIENT if receiver == CLIENT else self.incarnation[receiver]
-
-        def arrive() -> None:
-            if receiver == CLIENT or (self.is_up[receiver] and self.incarnation[receiver] == incarnation):
-                self.message_count += 1
-                action()
-
-        self.at(self.now_ms + 1 + self.drawn(_DELAY_MS_MAX), arrive)
-
-    def stop(self, machine: int) -> None:
-        """End a process; nothing that was sent to it arrives."""
-        self.is_up[machine] = False
-        self.incarnation[machine] += 1
+    def send(self, action: Callable[[], None], message_count: int = 1) -> None:
+        """Act once so many messages have arrived one after the other, each after a drawn delay."""
+        self.message_count += message_count
+        delay_ms = sum(1 + self.drawn(_DELAY_MS_MAX) for _ in range(message_count))
+        self.at(self.now_ms + delay_ms, action)
 
     def run_until(self, end_ms: int) -> None:
         """Run all actions up to and including `end_ms`."""
@@ -199,208 +88,244 @@ class Machines:
             action()
 
 
-@attrs.frozen
-class Records:
-    """Hold what a fetch brings: records from `start` on, and whether they reach the leader's end."""
-
-    epoch: int
-    start: int
-    epochs: list[int]
-    values: list[int]
-    high_watermark: int
-    is_whole: bool
-
-
 class PartitionQuorum:
-    """Hold the voters of one partition, and what is on its way between them."""
+    """Hold the log of one partition, and how many of its first records each voter has flushed.
+
+    `values` is the leader's log, without a leader that of the last one; the logs of all voters are beginnings of it.
+    """
 
     def __init__(self, machines: Machines) -> None:
-        voters = range(machines.count)
-        self._machines = machines
-        self.replicas = [QuorumReplica(voter, machines.count) for voter in voters]
+        self.leader = NOBODY
+        self.values: list[int] = []
+        self.held = [0] * len(machines.is_up)
+        self.is_counted = [True] * len(machines.is_up)
+        self.high_watermark = 0
         self.election_count = 0
-        self._timers = [0] * machines.count
-        self._heard_ms: list[dict[int, int]] = [{} for _ in voters]
-        self._fetch_numbers = [0] * machines.count
-        self._waiting: dict[int, int] = {}
-        """Where the log of a follower ends whose fetch waits at the leader, by follower."""
-        self._pending: dict[tuple[int, int], Callable[[], None]] = {}
-        """What is to be answered when an offset of an epoch is committed."""
+        self.broken = ""
+        self._machines = machines
+        self._epoch = 0
+        self._first_of_epoch = 0
+        self._offsets: dict[int, int] = {}
+        self._waiting: dict[int, Callable[[], None]] = {}
 
-    # Elections.
+    def has_majority(self) -> bool:
+        """Return whether a majority of the voters run and count."""
+        count = sum(map(min, self._machines.is_up, self.is_counted))
+        return has_majority(count, len(self.held))
 
-    def begin(self, voter: int, least_ms: int = FETCH_TIMEOUT_MS) -> None:
-        """Become a candidate unless a leader is heard within the time, and a drawn one."""
-        machines = self._machines
-        self._timers[voter] += 1
-        number, incarnation = self._timers[voter], machines.incarnation[voter]
+    def stopped(self, voter: int, *, loses_disk: bool) -> None:
+        """Note that a voter has ended, and elect another leader later if it led, or the leader has no majority left."""
+        if voter == self.leader:
+            self.held[voter] = len(self.values)
+        if loses_disk:
+            self.held[voter], self.is_counted[voter] = 0, False
+        if self.leader != NOBODY and (voter == self.leader or not self.has_majority()):
+            self.held[self.leader] = self.held[self.leader] if voter == self.leader else len(self.values)
+            self.leader = NOBODY
+            self._epoch += 1
+            self.elect_later(FETCH_TIMEOUT_MS)
 
-        def due() -> None:
-            is_set = (number, incarnation) == (self._timers[voter], machines.incarnation[voter])
-            if machines.is_up[voter] and is_set:
-                self._stand(voter)
-
-        machines.at(machines.now_ms + least_ms + machines.drawn(ELECTION_BACKOFF_MS_MAX), due)
-
-    def restart(self, voter: int) -> None:
-        """Begin anew after a process has started."""
-        replica = self.replicas[voter]
-        if replica.leads:  # In an epoch whose leader has restarted nobody leads.
-            replica.leader = NOBODY
-        self.begin(voter)
-
-    def _others(self, voter: int) -> Iterator[int]:
-        return (other for other in range(self._machines.count) if other != voter)
-
-    def _stand(self, voter: int) -> None:
-        replica = self.replicas[voter]
-        self.begin(voter, ELECTION_TIMEOUT_MS)
-        if not replica.is_counted:
-            for other in self._others(voter):  # It may not vote, and asks who leads.
-                self._machines.send(other, partial(self._tell_leader, other, voter))
-            return
-        replica.stand()
-        for other in self._others(voter):
-            self._machines.send(other, partial(self._on_vote_request, other, voter, replica.epoch, replica.last()))
-        self._on_vote(voter, voter, replica.epoch)
-
-    def _tell_leader(self, voter: int, asker: int) -> None:
-        replica = self.replicas[voter]
-        if replica.leads:
-            self._machines.send(asker, partial(self._follow, asker, voter, replica.epoch))
-
-    def _on_vote_request(self, voter: int, candidate: int, epoch: int, last: tuple[int, int]) -> None:
-        if self.replicas[voter].grants(candidate, epoch, last):
-            self.begin(voter, ELECTION_TIMEOUT_MS)
-            self._machines.send(candidate, partial(self._on_vote, candidate, voter, epoch))
-
-    def _on_vote(self, voter: int, other: int, epoch: int) -> None:
-        if self.replicas[voter].take_vote(other, epoch):
-            self._lead(voter)
-
-    def _lead(self, voter: int) -> None:
-        """Tell the others who leads."""
-        self.election_count += 1
-        self._timers[voter] += 1
-        self._heard_ms[voter] = dict.fromkeys(self._others(voter), self._machines.now_ms)
-        epoch = self.replicas[voter].epoch
-        for other in self._others(voter):
-            self._machines.send(other, partial(self._follow, other, voter, epoch))
-        self._check_majority(voter, epoch, self._machines.incarnation[voter])
-
-    def _check_majority(self, voter: int, epoch: int, incarnation: int) -> None:
-        """Let a leader resign when no majority fetches any more; look again later otherwise."""
-        replica, machines = self.replicas[voter], self._machines
-        if incarnation != machines.incarnation[voter] or not replica.leads or replica.epoch != epoch:
-            return
-        since_ms = machines.now_ms - FETCH_TIMEOUT_MS * 3 // 2
-        if sum(at_ms >= since_ms for at_ms in self._heard_ms[voter].values()) < machines.count // 2:
-            replica.leader = NOBODY
-            self.begin(voter)
+    def started(self, voter: int) -> None:
+        """Let a voter that is back catch up with the leader, or elect one if there is none."""
+        if self.leader == NOBODY:
+            self.elect_later(FETCH_TIMEOUT_MS)
         else:
-            again_ms = machines.now_ms + FETCH_TIMEOUT_MS // 4
-            machines.at(again_ms, partial(self._check_majority, voter, epoch, incarnation))
-
-    # Fetching.
-
-    def _follow(self, voter: int, leader: int, epoch: int) -> None:
-        replica = self.replicas[voter]
-        if epoch < replica.epoch or (epoch == replica.epoch and replica.leader == leader):
-            return
-        replica.see(epoch)
-        replica.leader = leader
-        self._fetch(voter)
-
-    def _fetch(self, voter: int) -> None:
-        """Fetch from the leader; without an answer in the fetch timeout, stand for election."""
-        replica = self.replicas[voter]
-        self.begin(voter)
-        fetch = partial(
-            self._on_fetch, replica.leader, voter, replica.epoch, replica.last(), is_counted=replica.is_counted
-        )
-        self._machines.send(replica.leader, fetch)
-
-    def _on_fetch(self, leader: int, voter: int, epoch: int, last: tuple[int, int], *, is_counted: bool) -> None:
-        """Take a fetch from a follower whose log ends with `last`: a record's epoch, and the end."""
-        replica, machines, end = self.replicas[leader], self._machines, last[1]
-        if not replica.leads or replica.epoch != epoch:
-            return
-        self._heard_ms[leader][voter] = machines.now_ms
-        agreed = replica.agreed_end(end, last[0])
-        if agreed < end:
-            machines.send(voter, partial(self._on_cut, voter, epoch, agreed))
-            return
-        if replica.hear_fetch(voter, end, is_counted=is_counted):
-            self._committed(leader)
-        self._fetch_numbers[voter] += 1
-        self._waiting[voter] = end
-        if end < replica.end:
-            self._answer(leader, voter)
-        else:
-            number = self._fetch_numbers[voter]
-            machines.at(machines.now_ms + FETCH_WAIT_MS, partial(self._answer_waiting, leader, voter, number))
-
-    def _answer_waiting(self, leader: int, voter: int, number: int) -> None:
-        if self._fetch_numbers[voter] == number and self._machines.is_up[leader]:
-            self._answer(leader, voter)
-
-    def _answer(self, leader: int, voter: int) -> None:
-        """Answer a follower's waiting fetch, once."""
-        replica = self.replicas[leader]
-        if voter not in self._waiting or not replica.leads:
-            return
-        self._fetch_numbers[voter] += 1
-        start = self._waiting.pop(voter)
-        stop = min(replica.end, start + FETCH_RECORDS_MAX)
-        found = Records(
-            replica.epoch,
-            start,
-            replica.epochs[start:stop],
-            replica.values[start:stop],
-            replica.high_watermark,
-            is_whole=stop == replica.end,
-        )
-        self._machines.send(voter, partial(self._on_records, voter, found))
-
-    def _on_cut(self, voter: int, epoch: int, end: int) -> None:
-        replica = self.replicas[voter]
-        if replica.epoch == epoch:
-            replica.cut(end)
             self._fetch(voter)
 
-    def _on_records(self, voter: int, found: Records) -> None:
-        replica = self.replicas[voter]
-        if replica.epoch != found.epoch or replica.leads or found.start != replica.end:
-            return
-        replica.extend(found.start, found.epochs, found.values, found.high_watermark)
-        replica.is_counted = replica.is_counted or found.is_whole
-        self._fetch(voter)
+    def elect_later(self, least_ms: int) -> None:
+        """Elect a leader after a time and a drawn one."""
+        after_ms = least_ms + self._machines.drawn(ELECTION_BACKOFF_MS_MAX)
+        self._machines.at(self._machines.now_ms + after_ms, partial(self._elect, self._epoch))
 
-    # Producers.
-
-    def produce(self, value: int, voter: int, answered: Callable[[], None], moved: Callable[[int], None]) -> None:
-        """Take a write at a voter: it is acknowledged once committed, or another voter is named."""
-        replica, machines = self.replicas[voter], self._machines
-        if not replica.leads:
-            machines.send(CLIENT, partial(moved, replica.leader if replica.leader != voter else NOBODY))
+    def _elect(self, epoch: int) -> None:
+        if epoch != self._epoch or not self.has_majority():
             return
-        recent = replica.values[-FETCH_RECORDS_MAX:]
-        # An idempotent producer's batch that is sent again is known.
-        offset = replica.end - len(recent) + recent.index(value) if value in recent else replica.append(value)
-        if offset < replica.high_watermark:
-            machines.send(CLIENT, answered)
+        able = [voter for voter in range(len(self.held)) if self._machines.is_up[voter] and self.is_counted[voter]]
+        self.leader = max(able, key=lambda voter: self.held[voter])
+        end = self.held[self.leader]
+        if end < self.high_watermark and not self._machines.loss_count:
+            self.broken = f"voter {self.leader} leads with {end} of {self.high_watermark} committed records"
+        for value in self.values[end:]:
+            self._offsets.pop(value, None)
+        self.held = [min(count, end) for count in self.held]
+        self.high_watermark = min(self.high_watermark, end)
+        self._first_of_epoch = end
+        self._epoch += 1
+        self.election_count += 1
+        self.values[end:] = [NOBODY]  # The LeaderChange record.
+        self._replicate()
+
+    def _replicate(self) -> None:
+        for voter in range(len(self.held)):
+            if voter != self.leader and self._machines.is_up[voter]:
+                self._fetch(voter)
+
+    def _fetch(self, voter: int) -> None:
+        """Let a voter flush the leader's log up to its end; the leader learns of it with the next fetch."""
+        flushed = partial(self._flushed, voter, self._epoch, self._machines.incarnation[voter], len(self.values))
+        self._machines.send(flushed, message_count=2)
+
+    def _flushed(self, voter: int, epoch: int, incarnation: int, end: int) -> None:
+        if (epoch, incarnation) == (self._epoch, self._machines.incarnation[voter]):
+            self.held[voter], self.is_counted[voter] = max(self.held[voter], end), True
+            self._commit()
+
+    def _commit(self) -> None:
+        """Raise the high watermark to what a majority has, and answer the writes below it."""
+        self.held[self.leader] = len(self.values)
+        reached = sorted(self.held, reverse=True)[len(self.held) // 2]
+        if reached > max(self._first_of_epoch, self.high_watermark):
+            self.high_watermark = reached
+            for value in [value for value in self._waiting if self._offsets.get(value, reached) < reached]:
+                self._machines.send(self._waiting.pop(value))
+
+    def produce(self, value: int, voter: int, answered: Callable[[], None], moved: Callable[[], None]) -> None:
+        """Take a write at a voter, and acknowledge it once committed; a voter that does not lead says so."""
+        machines = self._machines
+        if not machines.is_up[voter]:
+            return
+        if voter != self.leader:
+            machines.send(moved)
+            return
+        if value not in self._offsets:  # An idempotent producer's batch that is sent again is known.
+            self._offsets[value] = len(self.values)
+            self.values.append(value)
+            self._replicate()
+        if self._offsets[value] < self.high_watermark:
+            machines.send(answered)
         else:
-            self._pending[replica.epoch, offset] = partial(machines.send, CLIENT, answered)
-        if replica.high_watermark == replica.end:
-            self._committed(voter)
-        for other in range(machines.count):
-            self._answer(voter, other)
+            self._waiting[value] = answered
+            self._commit()
 
-    def _committed(self, leader: int) -> None:
-        """Answer the writes that are committed."""
-        replica = self.replicas[leader]
-        for epoch, offset in [place for place in self._pending if place[1] < replica.high_watermark]:
-            # What an earlier leader appended there may be another record: its producer sends again.
-            answer = self._pending.pop((epoch, offset))
-            if epoch == replica.epoch:
-                answer()
+    def kept(self) -> list[int]:
+        """Return the values that the leader has, or without one the longest log."""
+        return self.values if self.leader != NOBODY else self.values[: max(self.held)]
+
+
+class QuorumProducer:
+    """Write to the leaders as the simulation's idempotent producers do: one in flight, sent again until answered."""
+
+    def __init__(self, run: QuorumRun, entropy: SplitMix64) -> None:
+        self._run = run
+        self._machines = run.machines
+        self._entropy = entropy
+        self._leaders: dict[int, int] = {}
+
+    def write(self) -> None:
+        """Send the next write to a drawn partition."""
+        if self._run.is_over:
+            return
+        partition = self._entropy.next_int_bound(len(self._run.quorums))
+        write = Write(len(self._run.writes), partition, self._machines.now_ms)
+        self._run.writes.append(write)
+        self._try(write, 0)
+
+    def _try(self, write: Write, tries: int, *, forgets: bool = False) -> None:
+        if write.tries != tries:
+            return  # It was answered, or is sent again already.
+        if forgets:
+            self._leaders.pop(write.partition, None)
+        if self._machines.now_ms - write.sent_ms > DELIVERY_MS_MAX:
+            self._finish(write)
+            return
+        quorum = self._run.quorums[write.partition]
+        voter = self._leaders.setdefault(write.partition, quorum.leader)
+        write.tries += 1
+        again = partial(self._try, write, write.tries, forgets=True)
+        if voter == NOBODY:
+            self._machines.at(self._machines.now_ms + RETRY_MS, again)
+        else:
+            answered, produce = partial(self._on_acknowledged, write), quorum.produce
+            self._machines.send(lambda: produce(write.value, voter, answered, again))
+            self._machines.at(self._machines.now_ms + ANSWER_MS_MAX, again)
+
+    def _on_acknowledged(self, write: Write) -> None:
+        if write.tries >= 0:
+            write.latency_ms = self._machines.now_ms - write.sent_ms
+            self._finish(write)
+
+    def _finish(self, write: Write) -> None:
+        write.tries = -1
+        think_ms = 1 + self._entropy.next_int_bound(2 * self._run.parameters.produce_ms)
+        self._machines.at(self._machines.now_ms + think_ms, self.write)
+
+
+class QuorumRun:
+    """Run one quorum for each partition on the same machines."""
+
+    def __init__(self, parameters: Parameters, seed: int) -> None:
+        self.parameters = parameters
+        self.machines = Machines(parameters.factor, SplitMix64(derive(seed, _STREAM)))
+        self.quorums = [PartitionQuorum(self.machines) for _ in range(parameters.partitions)]
+        self.writes: list[Write] = []
+        self.is_over = False
+        self._plan = failures_of(parameters, seed)
+        self._time = Availability()
+        for producer in range(parameters.producers):
+            entropy = SplitMix64(derive(seed, _STREAM, producer))
+            begin_ms = BEGIN_MS + entropy.next_int_bound(parameters.produce_ms)
+            self.machines.at(begin_ms, QuorumProducer(self, entropy).write)
+
+    def run(self) -> tuple[Measures, str]:
+        """Run to the end; return what was counted, and what is broken, "" if nothing."""
+        end_ms, machines = duration_of(self.parameters), self.machines
+        for quorum in self.quorums:
+            quorum.elect_later(0)
+        for fault in self._plan:
+            machines.at(fault.at_ms, partial(self._strike, fault))
+        for at_ms in range(BEGIN_MS, end_ms, SAMPLE_MS):
+            machines.at(at_ms, self._look)
+        machines.at(end_ms, self._heal)
+        machines.run_until(end_ms + HEAL_MS)
+        return self._measures(), next((quorum.broken for quorum in self.quorums if quorum.broken), "")
+
+    def _strike(self, fault: Fault) -> None:
+        machines, loses_disk = self.machines, fault.kind is FaultKind.WIPE
+        of_rack = fault.kind is FaultKind.RACK_OUTAGE
+        for voter, is_up in enumerate(machines.is_up):
+            if is_up and fault.target == (voter % self.parameters.rack_count if of_rack else voter):
+                machines.is_up[voter] = False
+                machines.incarnation[voter] += 1
+                machines.loss_count += loses_disk
+                for quorum in self.quorums:
+                    quorum.stopped(voter, loses_disk=loses_disk)
+                machines.at(machines.now_ms + fault.for_ms, partial(self._repair, voter))
+
+    def _repair(self, voter: int) -> None:
+        if not self.machines.is_up[voter]:
+            self.machines.is_up[voter] = True
+            for quorum in self.quorums:
+                quorum.started(voter)
+
+    def _heal(self) -> None:
+        self.is_over = True
+        for voter in range(len(self.machines.is_up)):
+            self._repair(voter)
+
+    def _look(self) -> None:
+        for quorum in self.quorums:
+            leads = quorum.leader != NOBODY
+            self._time.note(has_leader=leads, takes_writes=leads and quorum.has_majority())
+
+    def _measures(self) -> Measures:
+        kept = [[value for value in quorum.kept() if value != NOBODY] for quorum in self.quorums]
+        known = [set(values) for values in kept]
+        acked = [write for write in self.writes if write.latency_ms >= 0]
+        lost = sum(write.value not in known[write.partition] for write in acked)
+        return Measures(
+            write_count=len(self.writes),
+            acked_all=len(acked),
+            lost_all=lost,
+            lost_to_other=lost,
+            duplicate_count=sum(len(values) - len(set(values)) for values in kept),
+            **attrs.asdict(self._time),
+            clean_elections=sum(max(0, quorum.election_count - 1) for quorum in self.quorums),
+            failure_count=len(self._plan),
+            loss_count=self.machines.loss_count,
+            message_count=self.machines.message_count,
+        ).with_latencies(write.latency_ms for write in acked)
+
+
+def run_quorum(parameters: Parameters, seed: int) -> tuple[Measures, str]:
+    """Run the quorums of a study's run; return what was counted, and what is broken, "" if nothing."""
+    return QuorumRun(parameters, seed).run()

@@ -32,7 +32,7 @@ from replication.rules.election import ElectionPolicy
 from replication.studies.isr_run import run_isr
 from replication.studies.measures import Measures
 from replication.studies.parameters import NAMES, Parameters, checked
-from replication.studies.quorum_run import run_quorum
+from replication.studies.quorum import run_quorum
 
 Row: TypeAlias = dict[str, Any]
 """One run by COLUMNS."""

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from broker.entropy import SplitMix64
 from replication.studies import Parameters
-from replication.studies.quorum import NOBODY, QuorumReplica
-from replication.studies.quorum_run import run_quorum
-
-
-def replica(epochs: list[int], epoch: int, *, voter: int = 0, voters: int = 3) -> QuorumReplica:
-    """Return a replica with a log of these epochs."""
-    return QuorumReplica(voter, voters, epoch=epoch, epochs=list(epochs), values=list(range(len(epochs))))
+from replication.studies.quorum import FETCH_TIMEOUT_MS, NOBODY, Machines, PartitionQuorum, run_quorum
 
 
 @pytest.mark.parametrize("failure", ["crash", "power"])
@@ -51,36 +46,51 @@ def test_one_disk_of_three_lost_is_none() -> None:
     pytest.fail("no seed lost just one disk")
 
 
-def test_a_vote_goes_to_a_log_that_is_not_behind() -> None:
-    voter = replica([1, 1, 2], epoch=2)
-    assert not voter.grants(1, 3, (2, 2))
-    assert voter.grants(1, 3, (2, 3))
-    assert not voter.grants(2, 3, (9, 9))
-    assert voter.grants(2, 4, (2, 4))
+def led() -> tuple[Machines, PartitionQuorum]:
+    """Return three voters, of which one leads."""
+    machines = Machines(3, SplitMix64(1))
+    quorum = PartitionQuorum(machines)
+    quorum.elect_later(0)
+    machines.run_until(2_000)
+    assert (quorum.leader, quorum.high_watermark, quorum.held) == (0, 1, [1, 1, 1])
+    return machines, quorum
 
 
-def test_nothing_is_committed_before_a_record_of_the_own_epoch_is() -> None:
-    leader = replica([1, 1], epoch=3)
-    leader.leader = 0
-    assert not leader.hear_fetch(1, 2, is_counted=True)
-    assert leader.high_watermark == 0
-    leader.append(7)
-    assert leader.hear_fetch(1, 3, is_counted=True)
-    assert leader.high_watermark == 3
+def stop(machines: Machines, quorum: PartitionQuorum, voter: int, *, loses_disk: bool = False) -> None:
+    machines.is_up[voter] = False
+    machines.incarnation[voter] += 1
+    machines.loss_count += loses_disk
+    quorum.stopped(voter, loses_disk=loses_disk)
 
 
-def test_who_lost_its_disk_does_not_count() -> None:
-    leader = replica([1], epoch=1)
-    leader.leader = 0
-    assert not leader.hear_fetch(1, 1, is_counted=False)
-    leader.wipe()
-    assert not leader.grants(1, 5, (9, 9))
-    assert leader.voted_for == NOBODY
+def test_the_running_voter_with_the_longest_log_leads_next() -> None:
+    machines, quorum = led()
+    quorum.values += [7, 8]
+    quorum.held = [3, 1, 2]
+    stop(machines, quorum, 0)
+    assert quorum.leader == NOBODY
+    machines.run_until(machines.now_ms + FETCH_TIMEOUT_MS + 1_100)
+    assert (quorum.leader, quorum.values, quorum.broken) == (2, [NOBODY, 7, NOBODY], "")
+    stop(machines, quorum, 1)
+    assert quorum.leader == NOBODY, "no majority is left"
 
 
-def test_logs_agree_up_to_the_last_common_epoch() -> None:
-    leader = replica([1, 1, 3, 3], epoch=3)
-    assert leader.agreed_end(4, 3) == 4
-    assert leader.agreed_end(4, 2) == 2
-    assert leader.agreed_end(3, 1) == 2
-    assert leader.agreed_end(0, NOBODY) == 0
+def test_an_election_that_cuts_what_is_committed_is_found() -> None:
+    machines, quorum = led()
+    quorum.values += [7, 8]
+    quorum.held, quorum.high_watermark = [3, 2, 2], 3
+    stop(machines, quorum, 0)
+    machines.run_until(machines.now_ms + FETCH_TIMEOUT_MS + 1_100)
+    assert quorum.broken == "voter 1 leads with 2 of 3 committed records"
+
+
+def test_who_lost_its_disk_does_not_count_until_it_has_caught_up() -> None:
+    machines, quorum = led()
+    stop(machines, quorum, 2, loses_disk=True)
+    machines.is_up[2] = True
+    stop(machines, quorum, 1)
+    assert quorum.leader == NOBODY, "two run, and one of them does not count"
+    machines.is_up[1] = True
+    quorum.started(1)
+    machines.run_until(machines.now_ms + FETCH_TIMEOUT_MS + 1_100)
+    assert (quorum.leader, quorum.is_counted) == (0, [True, True, True])
