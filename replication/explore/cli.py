@@ -1,11 +1,4 @@
-"""Run the command `explore`: search all histories within bounds for one that breaks the rules of replication.
-
-`VARIANTS` lists the known variants of the rules, and the depth at which the search must find each one's violation; the
-depths were measured before with models of the same specifications, and `note` explains each difference.
-
-Source: hachikuji/kafka-specification d68782b (2020-01) for the truncation variants, KIP-966 and
-Vanlightly/kafka-tlaplus 823615e8 (2025-01) for the others.
-"""
+"""Run the command `explore`: search all histories within bounds for one that breaks the rules of replication."""
 
 from __future__ import annotations
 
@@ -16,7 +9,7 @@ import attrs
 import click
 
 from broker.cli import EXIT_REFUSED
-from broker.cli_options import COUNT, idle_beside, idle_without
+from broker.cli_options import COUNT, idle_beside
 from broker.errors import UsageError
 from broker.ids import INT32_MAX
 from broker.releases import NEWEST
@@ -26,97 +19,6 @@ from replication.explore.quorum_model import QuorumModel, QuorumScope
 from replication.explore.search import Model, Outcome, Progress, described, search
 from replication.explore.truncation_model import TruncationModel, TruncationScope
 from replication.rules.switches import CURRENT, SWITCHES, Rules, rules_of, without
-
-
-@attrs.frozen
-class Variant:
-    """Describe one variant; `depth` is the number of steps to the violation, None if there is no violation."""
-
-    name: str
-    scope: TruncationScope | ElrScope
-    rules: Rules
-    depth: int | None
-    note: str = ""
-
-    def model(self) -> Model:
-        """Return a new model of this variant."""
-        if isinstance(self.scope, TruncationScope):
-            return TruncationModel(self.scope, self.rules)
-        return ElrModel(self.scope, self.rules)
-
-
-KIP_320: Final = rules_of("2.1")
-"""Truncation by OffsetsForLeaderEpoch with fencing, as in Kafka 2.1 to 2.7."""
-
-FIRST_TRY: Final = without(CURRENT, "fetch_epoch_check", "high_watermark_epoch_check", "isr_join_epoch_check")
-"""The first design of KIP-320: each fetch compares the logs, but does not carry the follower's leader epoch."""
-
-_TWO: Final = TruncationScope(replicas=2)
-_THREE: Final = TruncationScope()
-_UNCLEAN: Final = TruncationScope(unclean_election=True)
-_ELR: Final = ElrScope()
-
-VARIANTS: Final = (
-    Variant("hw, 2 replicas", _TWO, rules_of("0.10.2"), 9),
-    Variant("hw", _THREE, rules_of("0.10.2"), 8),
-    Variant("kip101, 2 replicas", _TWO, rules_of("0.11"), 11),
-    Variant("kip101", _THREE, rules_of("0.11"), 10),
-    Variant(
-        "kip279, 2 replicas",
-        _TWO,
-        rules_of("2.0"),
-        11,
-        "the specification compares whole logs and holds; Kafka 2.0 asks a leader that knows no later epoch, gets "
-        "no answer, and cuts at the high watermark",
-    ),
-    Variant("kip279", _THREE, rules_of("2.0"), 10),
-    Variant("kip320, first try", _THREE, FIRST_TRY, 12),
-    Variant("kip320 without isr_join_epoch_start", _THREE, without(KIP_320, "isr_join_epoch_start"), 11),
-    Variant(
-        "kip320 without truncation_epoch_check",
-        _THREE,
-        without(KIP_320, "truncation_epoch_check"),
-        11,
-        "13 in the specification, which compares whole logs; here a follower that led an epoch without records asks "
-        "about it, gets no answer from a leader that knows no later epoch, and cuts at the high watermark",
-    ),
-    Variant("kip320 without high_watermark_epoch_check", _THREE, without(KIP_320, "high_watermark_epoch_check"), 12),
-    Variant("kip320 without isr_join_epoch_check", _THREE, without(KIP_320, "isr_join_epoch_check"), 14),
-    Variant("kip320 without isr_write_epoch_check", _THREE, without(KIP_320, "isr_write_epoch_check"), 8),
-    Variant(
-        "kip320 without fetch_epoch_check",
-        _THREE,
-        without(KIP_320, "fetch_epoch_check"),
-        13,
-        "holds in the specification, where every follower waits for its leader to know the epoch; in Kafka one with an "
-        "empty log has nothing to ask and fetches at once",
-    ),
-    Variant("kip320 with unclean election", _UNCLEAN, KIP_320, 8),
-    Variant("no ELR, high watermark of 3.6", _ELR, without(CURRENT, "elr", "strict_min_isr"), 6),
-    Variant("no ELR", _ELR, without(CURRENT, "elr"), 8),
-    Variant("ELR, high watermark of 3.6", _ELR, without(CURRENT, "strict_min_isr"), 5),
-    Variant("without isr_join_broker_epoch", _ELR, without(CURRENT, "isr_join_broker_epoch"), 10),
-    Variant("without elr_excludes_unclean", _ELR, without(CURRENT, "elr_excludes_unclean"), 8),
-    Variant("without maximal_isr", ElrScope(losses=0), without(CURRENT, "maximal_isr"), 9),
-    Variant(
-        "without isr_join_epoch_start",
-        ElrScope(records=2, losses=0),
-        without(CURRENT, "isr_join_epoch_start"),
-        12,
-        "13 where it was measured first; here a fetch at once tells how far a follower is and takes the next record",
-    ),
-    Variant("two lossy restarts", ElrScope(losses=2), CURRENT, 9),
-)
-"""The variants whose search ends within seconds, in the order of the README's table."""
-
-FULL: Final = (
-    Variant("kip320", _THREE, KIP_320, None),
-    Variant("current, truncation", _THREE, CURRENT, None),
-    Variant("current, ELR", _ELR, CURRENT, None),
-    Variant("current, ELR, 2 records", ElrScope(records=2), CURRENT, None),
-)
-"""The variants whose search takes minutes: the full bounds of the rules without a violation."""
-
 
 _MODELS: Final = ("truncation", "elr", "quorum")
 _BOUNDS: Final = {
@@ -138,8 +40,6 @@ def _bound(name: str, text: str, **ranges: str) -> Callable[[Callable[..., int]]
 
 @click.command()
 @idle_beside("--list-rules", but=("--quiet",))
-@idle_beside("--table", but=("--quiet", "--full"))
-@idle_without("--table", "--full")
 @click.option(
     "--model",
     "model_name",
@@ -184,8 +84,6 @@ def _bound(name: str, text: str, **ranges: str) -> Callable[[Callable[..., int]]
 @click.option("--states", type=COUNT, metavar="COUNT", help="Stop the search after COUNT states (default: no limit).")
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @click.option("--list-rules", is_flag=True, help="List the rules that --without takes, and exit.")
-@click.option("--table", is_flag=True, help="Search every known variant and compare with the expected outcome.")
-@click.option("--full", is_flag=True, help="Include the searches that take minutes in --table.")
 def explore(
     model_name: str,
     release: str,
@@ -193,8 +91,6 @@ def explore(
     states: int | None,
     quiet: bool,
     list_rules: bool,
-    table: bool,
-    full: bool,
     **bounds: int | bool | None,
 ) -> int:
     """Search every history within bounds for one in which a committed record is lost.
@@ -216,8 +112,6 @@ def explore(
         for name, switch in SWITCHES.items():
             click.echo(f"{name:<40} since {switch.since:<7} {switch.source}: without it {switch.without}")
         return 0
-    if table:
-        return _search_table(VARIANTS + FULL if full else VARIANTS, quiet=quiet)
     model = _model(model_name, without(rules_of(release), *left_out), bounds)
     return _report(model, _searched(model, states, quiet=quiet))
 
@@ -262,17 +156,3 @@ def _report(model: Model, outcome: Outcome) -> int:
         f"the last is {counted(outcome.depth, 'step')} away."
     )
     return 0
-
-
-def _search_table(variants: tuple[Variant, ...], *, quiet: bool) -> int:
-    differing = 0
-    for variant in variants:
-        outcome = _searched(variant.model(), None, quiet=quiet)
-        found = None if outcome.holds else outcome.depth
-        differing += found != variant.depth
-        result = f"holds, depth {outcome.depth}" if found is None else f"broken at {found}"
-        verdict = "as expected" if found == variant.depth else f"EXPECTED {variant.depth or 'holds'}"
-        click.echo(f"{variant.name:<46} {result:<18} {outcome.state_count:>10,} states  {verdict}")
-        if variant.note:
-            click.echo(f"    {variant.note}")
-    return EXIT_REFUSED if differing else 0

@@ -1,6 +1,6 @@
 """What the two models find: every known fault at its depth, and none in current rules.
 
-The whole scopes take minutes and run by `python -m replication explore --table --full`.
+The whole scopes take minutes and run by `python -m tests.replication.explore.variants --full`.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 
 from replication.explore import ElrModel, ElrScope, TruncationModel, TruncationScope, described, search
-from replication.explore.cli import KIP_320, VARIANTS, Variant
 from replication.rules.switches import CURRENT, Rules, without
+from tests.replication.explore.variants import KIP_320, VARIANTS, Variant
 
 QUICK_DEPTH = 6
 QUICK_NAMES = ("kip101, 2 replicas", "kip279, 2 replicas")
