@@ -1,9 +1,10 @@
 """Name the brokers that are missing from ISRs, and the few that explain the under-replicated partitions.
 
 A broker is missing from an ISR when it holds a replica of the partition and is out of the ISR, unless a reassignment is
-adding it or it is an observer. Brokers are taken by the number of under-replicated partitions that they are missing
-from, most first, until `EXPLAINED_MIN` of these partitions miss nobody but brokers taken. Where that needs several
-brokers and those of one rack do it, they are the rack's.
+adding it or it is an observer. Of a partition without a leader those that may lead it are missing, as none of them is
+live. Brokers are taken by the number of under-replicated partitions that they are missing from, most first, until
+`EXPLAINED_MIN` of these partitions miss nobody but brokers taken. Where that needs several brokers and those of one
+rack do it, they are the rack's.
 
 Source: Kafka 4.3 TopicCommand.PartitionDescription.isUnderReplicated for what is expected; the explanation is ours.
 """
@@ -17,7 +18,8 @@ import attrs
 import numpy as np
 
 from broker.cluster import PAD, BrokerView, ClusterView, Int32Array, Int64Array
-from broker.row_flags import members
+from broker.ids import NO_LEADER
+from broker.row_flags import any_in_row, members
 
 EXPLAINED_MIN: Final = 0.9
 """Share of the under-replicated partitions from which on the brokers taken explain them."""
@@ -48,7 +50,7 @@ def out_of_sync(view: ClusterView, under_replicated: Int64Array | None) -> OutOf
     if view.partitions.isr is None or under_replicated is None:
         return None
     missing = missing_replicas(view)
-    rows = missing[under_replicated]
+    rows = _absent(view, missing)[under_replicated]
     ids = view.broker_ids
     brokers = _explaining(rows, view.brokers)
     return OutOfSync(
@@ -67,6 +69,19 @@ def missing_replicas(view: ClusterView) -> Int32Array:
         if others is not None:
             expected &= ~members(table.replicas, others)
     return np.where(expected, table.replicas, PAD).astype(np.int32)
+
+
+def _absent(view: ClusterView, missing: Int32Array) -> Int32Array:
+    """Return the missing replicas; of a partition without a leader those that may lead it, as none of them is live."""
+    table = view.partitions
+    if table.leader is None:
+        return missing
+    may_lead = np.zeros(missing.shape, dtype=np.bool_)
+    for column in (table.isr, table.elr):
+        if column is not None:
+            may_lead |= (table.replicas >= 0) & members(table.replicas, column)
+    unled = (table.leader == NO_LEADER) & any_in_row(may_lead)
+    return np.where(unled[:, None], np.where(may_lead, table.replicas, PAD), missing).astype(np.int32)
 
 
 def _counts(rows: Int32Array, ids: Int32Array) -> Int64Array:

@@ -7,7 +7,7 @@ Source: Kafka 4.3.1 ReassignPartitionsCommand, LeaderElectionCommand (parseRepli
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import attrs
@@ -25,9 +25,6 @@ OTHERS: Final = "preferred-election-others.json"
 BOOTSTRAP: Final = "$BOOTSTRAP"
 """What the commands name the servers to connect to; the user sets it."""
 _TOOL: Final = f'kafka-reassign-partitions.sh --bootstrap-server "{BOOTSTRAP}" --reassignment-json-file'
-_ELECT: Final = (
-    f'kafka-leader-election.sh --bootstrap-server "{BOOTSTRAP}" --election-type preferred --path-to-json-file'
-)
 
 
 @attrs.frozen(kw_only=True)
@@ -53,6 +50,18 @@ def _assignment(plan: Reassignment, replicas: Int32Array) -> Assignment:
     return Assignment(names, table.topic_index[plan.rows], table.partition_ids[plan.rows], replicas)
 
 
+def election_command(path: str, kind: str = "preferred") -> str:
+    """Return the command that holds an election, preferred or unclean, of the partitions in the file `path`."""
+    tool = f'kafka-leader-election.sh --bootstrap-server "{BOOTSTRAP}"'
+    return f"{tool} --election-type {kind} --path-to-json-file {path}"
+
+
+def election_text(partitions: Iterable[tuple[str, int]]) -> str:
+    """Return the partitions, by topic and number, as kafka-leader-election --path-to-json-file takes them."""
+    listed = [{"topic": topic, "partition": partition} for topic, partition in partitions]
+    return json.dumps({"partitions": listed}, separators=(",", ":"))
+
+
 def needs_election(plan: Reassignment, done: Completion) -> Int64Array:
     """Return the places whose preferred leader does not lead at completion, int64[n]; they need an election."""
     return np.flatnonzero(done.leader != done.preferred)
@@ -69,8 +78,7 @@ def election_json(plan: Reassignment, places: Int64Array) -> str:
     """Return the partitions at `places` as kafka-leader-election --path-to-json-file takes them."""
     part = plan.take(places)
     listed = json.loads(write_reassignment(_assignment(part, part.replicas)))["partitions"]
-    partitions = [{"topic": each["topic"], "partition": each["partition"]} for each in listed]
-    return json.dumps({"partitions": partitions}, separators=(",", ":"))
+    return election_text((each["topic"], each["partition"]) for each in listed)
 
 
 def commands(
@@ -92,12 +100,12 @@ def commands(
         lines += ["", f"# Step {number}. Verify until every partition is complete; that clears the throttle too."]
         lines += [f"{tool} --execute{rate if step.copies else ''}", f"{tool} --verify"]
         if step.election is not None:
-            lines.append(f"{_ELECT} {step.election}")
+            lines.append(f"{election_command(step.election)}")
     if others is not None:
         lines += [
             "",
             "# Elect the preferred leaders of other partitions, as the plan counts them:",
-            f"{_ELECT} {others}",
+            f"{election_command(others)}",
         ]
     if rollback is not None:
         tool = f"{_TOOL} {rollback}"

@@ -33,7 +33,7 @@ import attrs
 import numpy as np
 
 from broker.cluster import PAD, BoolArray, ClusterView, Int32Array, Int64Array
-from broker.ids import BrokerId
+from broker.ids import NO_LEADER, BrokerId
 from broker.min_isr import min_isr_by_topic
 from broker.row_flags import any_in_row, count_in_row
 from placement.outages.arrow import lists_column, partition_columns, table_of
@@ -85,7 +85,7 @@ def returns(view: ClusterView, found: Successions, gone: BoolArray) -> Returns:
     rows = np.flatnonzero(~any_in_row(clean & ~np.append(gone, True)[found.order])).astype(np.int64)
     in_sync = np.where(place < found.in_sync_count[rows, None], found.order[rows], PAD)
     live = np.append(view.broker_ids, np.int32(PAD))[in_sync]
-    # Without live members the partition is leaderless already; its ISR is then the one member that was fenced last.
+    # Without live members the partition is leaderless already: any member of its ISR that returns leads.
     listed = (table.replicas if table.isr is None else table.isr)[rows]
     width = max(live.shape[1], listed.shape[1])
     members = np.where((found.in_sync_count[rows] > 0)[:, None], _wide(live, width), _wide(listed, width))
@@ -94,12 +94,14 @@ def returns(view: ClusterView, found: Successions, gone: BoolArray) -> Returns:
     has_eligible = any_in_row(eligible != PAD)
     both = max(width, eligible.shape[1])
     without = np.where((member_count == 0)[:, None], _wide(eligible, both), _wide(members, both))
-    needed_with = needed_count(member_count, controller_min_isr(view)[rows], with_elr=True)
+    is_unled = np.zeros(rows.size, dtype=np.bool_) if table.leader is None else table.leader[rows] == NO_LEADER
+    lost_count = np.where(is_unled, 1, member_count).astype(np.int32)
+    needed_with = needed_count(lost_count, controller_min_isr(view)[rows], with_elr=True)
     return Returns(
         rows=rows,
-        brokers=_ascending(without),
-        needed_count=needed_count(member_count, member_count, with_elr=False),
-        brokers_with_elr=_ascending(np.concatenate((members, eligible), axis=1)),
+        brokers=ascending(without),
+        needed_count=needed_count(lost_count, lost_count, with_elr=False),
+        brokers_with_elr=ascending(np.concatenate((members, eligible), axis=1)),
         # An ELR that is not empty says that the ISR was below min.insync.replicas: each lost member joins it.
         needed_count_with_elr=np.where(has_eligible, 1, needed_with).astype(np.int32),
     )
@@ -139,7 +141,7 @@ def _wide(matrix: Int32Array, width: int) -> Int32Array:
     return np.concatenate((matrix, padding), axis=1).astype(np.int32)
 
 
-def _ascending(matrix: Int32Array) -> Int32Array:
+def ascending(matrix: Int32Array) -> Int32Array:
     """Return each row's ids ascending, once each, the padding last."""
     ordered = np.sort(np.where(matrix == PAD, np.iinfo(np.int32).max, matrix), axis=1)
     ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = np.iinfo(np.int32).max

@@ -27,7 +27,7 @@ from spark_analysis.cli.into import Sink, append_tables, check_sink, instant
 from spark_analysis.engines import Engine, LocalEngine, SparkEngine
 from spark_analysis.report.load import load_report
 from spark_analysis.report.model import Report, RunInfo
-from spark_analysis.report.terminal import summary_json, terminal_summary
+from spark_analysis.report.terminal import LINE_LENGTH_MAX, summary_json, terminal_summary
 from spark_analysis.report.write import write_for_programs, write_page
 from spark_analysis.session.settings import is_submitted, parse_settings
 
@@ -188,7 +188,7 @@ def run_job(job: Callable[[Engine, Any], None], info: RunInfo, options: RunOptio
         job(engine, partial(progress, quiet=options.quiet))
         if sink is not None:
             append_tables(engine, sink, options.out, options.asked)
-    result = load_report(options.out, info)
+    result = load_report(options.out, attrs.evolve(info, out=str(options.out)))
     _finish(result, options)
     return result
 
@@ -218,5 +218,7 @@ def _finish(result: Report, options: RunOptions) -> None:
     if options.as_json:
         click.echo(summary_json(result))
     else:
-        Console(highlight=False, soft_wrap=True).print(terminal_summary(result))
+        console = Console(highlight=False, soft_wrap=True)
+        cut = LINE_LENGTH_MAX if console.is_terminal else None
+        console.print(terminal_summary(result, line_length_max=cut))
         click.echo(f"Report: {printable(str(page))}")

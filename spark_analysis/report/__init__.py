@@ -13,6 +13,7 @@
 - now: Count the partitions in each bad state now, and list them.
 - distance: Group the clusters by how far they are from the best possible spread.
 - ranking: List the columns of the table of all clusters.
+- recovery: Say what gives the partitions of one cluster leaders and replicas again.
 - advice: Decide what to do next with one cluster.
 - broker_chart: Show the brokers of one cluster: a chart of their loads, and a table of their numbers.
 - detail: Text of the page about one cluster, beside its tables.

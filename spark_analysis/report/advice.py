@@ -13,6 +13,7 @@ import attrs
 from spark_analysis.report.commands import Commands, commands_of
 from spark_analysis.report.figures import count, plural, quantity
 from spark_analysis.report.model import QUANTITIES, ClusterDetail, Report, Spreads
+from spark_analysis.report.recovery import NextStep, preferred_step, recovery_json, recovery_steps
 from spark_analysis.report.rows import LeastPlan, RestartBatches, WorstOutage
 from spark_analysis.report.states import is_uneven
 
@@ -55,7 +56,7 @@ def gains(plan: LeastPlan, spreads: Spreads, tolerance: float) -> tuple[str, ...
 
 def first_plan(detail: ClusterDetail, tolerance: float) -> LeastPlan | None:
     """Return the plan to look at first; None where no plan gains anything worth a word, or brokers come first."""
-    if brokers_first(detail) is not None:
+    if brokers_first(detail):
         return None
     by_goal = {plan.goal: plan for plan in detail.advice.plans if plan.refused is None}
     wanted = {goal: gains(plan, detail.row.over_brokers, tolerance) for goal, plan in by_goal.items()}
@@ -65,14 +66,31 @@ def first_plan(detail: ClusterDetail, tolerance: float) -> LeastPlan | None:
     return by_goal["balance"] if wanted.get("balance") else None
 
 
-def brokers_first(detail: ClusterDetail) -> str | None:
-    """Return why brokers have to come back before anything moves: partitions without a leader, or restarts refused."""
-    facts, restarts = detail.row.facts, detail.advice.restarts
+def brokers_first(detail: ClusterDetail) -> tuple[NextStep, ...]:
+    """Return what brings brokers back before anything moves: partitions lack leaders, or brokers look dead."""
+    steps, facts, restarts = recovery_steps(detail, None), detail.row.facts, detail.advice.restarts
+    if steps:
+        return steps
     if facts.leaderless_count:
-        return f"{plural(facts.leaderless_count, 'partition')} without a leader: bring their brokers back first"
+        words = f"{plural(facts.leaderless_count, 'partition')} without a leader: bring their brokers back first"
+        return (NextStep("return", words),)
     if restarts is not None and restarts.refused is not None and facts.under_replicated_count:
-        return str(restarts.refused)
-    return None
+        return (NextStep("wait", str(restarts.refused)),)
+    return ()
+
+
+def next_steps(detail: ClusterDetail, tolerance: float, commands: Commands | None) -> tuple[NextStep, ...]:
+    """Return what to do with a cluster, the first thing first: leaders, dead brokers, elections, the first plan."""
+    first = recovery_steps(detail, commands) or brokers_first(detail)
+    elect, evens = preferred_step(detail, commands, tolerance)
+    plan = first_plan(detail, tolerance)
+    steps = list(first)
+    if elect is not None and (evens or (plan is None and not steps)):
+        steps.append(elect)
+    if plan is not None:
+        line = None if commands is None else commands.plan(plan)
+        steps.append(NextStep("plan", plan_in_words(plan), line))
+    return tuple(steps)
 
 
 def plan_in_words(plan: LeastPlan) -> str:
@@ -94,7 +112,7 @@ def plan_in_words(plan: LeastPlan) -> str:
 def advice_json(detail: ClusterDetail, report: Report) -> dict[str, Any] | None:
     """Return what to do next with a cluster, for programs; None where there is nothing to say."""
     advice, commands = detail.advice, commands_of(report, detail.row.facts)
-    if not (advice.plans or advice.outages or advice.restarts):
+    if not (advice.plans or advice.outages or advice.restarts or advice.recovery):
         return None
     first = first_plan(detail, report.run.tolerance)
     plans = [
@@ -104,6 +122,8 @@ def advice_json(detail: ClusterDetail, report: Report) -> dict[str, Any] | None:
     return {
         "cluster": detail.row.facts.cluster,
         "placer": detail.row.facts.placer,
+        "steps": [attrs.asdict(step) for step in next_steps(detail, report.run.tolerance, commands)],
+        "recovery": recovery_json(detail),
         "first": None if first is None else first.goal,
         "plans": plans,
         "outages": [_plain(each) for each in advice.outages],
@@ -196,6 +216,9 @@ def command_items(detail: ClusterDetail, tolerance: float, commands: Commands) -
 
 def _lines(detail: ClusterDetail, tolerance: float, commands: Commands) -> Iterator[tuple[str, tuple[str | None, ...]]]:
     """Yield what commands do, and the commands; the first plan first, then those that change anything at all."""
+    for step in (*recovery_steps(detail, commands), preferred_step(detail, commands, tolerance)[0]):
+        if step is not None and step.command is not None:
+            yield f"{step.words[0].upper()}{step.words[1:]}:", (step.command,)
     yield "See what every outage does:", (commands.outage(),)
     first = first_plan(detail, tolerance)
     plans = [plan for plan in detail.advice.plans if _of(commands, "plan", plan) is not None]

@@ -8,15 +8,20 @@ be what is meant."""
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 import attrs
 
 from broker.drawing.element import visible
+from placement.formats.plan_files import election_command
 from spark_analysis.report.model import Report
 from spark_analysis.report.rows import ClusterFacts, LeastPlan
 from spark_analysis.tables.limits import BYTES_TOLERANCE_PERCENT
 
+ELECTIONS: Final = "elections"
+"""The folder of the files of elections, in that of the report."""
 _PROGRAM: Final = "brokerside"
 _STDIN: Final = "-"
 _GOAL_OPTIONS: Final = {
@@ -29,11 +34,15 @@ _GOAL_OPTIONS: Final = {
 
 @attrs.frozen
 class Commands:
-    """Build the commands for one cluster: its DUMP, the options that complete it, and the beginning of folder names."""
+    """Build the commands for one cluster: its DUMP, the options that complete it, and the beginning of folder names.
+
+    `out` is the folder of the report.
+    """
 
     dump: str
     options: tuple[str, ...]
     folder: str
+    out: str = ""
 
     @property
     def reads_stdin(self) -> bool:
@@ -56,6 +65,20 @@ class Commands:
         """Return the command that checks the plan, and that the cluster is still as it was; None as above."""
         target = ("--from-target",) if plan.from_target else ()
         return self._line("plan", (*target, "--check", self._folder(plan)))
+
+    def drain(self, broker_ids: Sequence[int]) -> str | None:
+        """Return the command that plans to move everything away from these brokers; None if it cannot be shown."""
+        listed = ",".join(map(str, broker_ids))
+        return self._line("plan", ("--goal", "drain", "--remove", listed, "--out", f"{self.folder}-drain"))
+
+    def election(self, kind: str) -> str | None:
+        """Return the command that holds an election, preferred or unclean, of the partitions in its file."""
+        line = election_command(shlex.quote(str(Path(self.out) / self.election_file(kind))), kind)
+        return line if visible(line) == line else None
+
+    def election_file(self, kind: str) -> str:
+        """Return the name of the file of an election, in the folder of the report."""
+        return f"{ELECTIONS}/{self.folder}-{kind}.json"
 
     def _folder(self, plan: LeastPlan) -> str:
         return f"{self.folder}-{plan.goal}"
@@ -81,8 +104,10 @@ def commands_of(report: Report, facts: ClusterFacts) -> Commands | None:
         return None
     number = facts.cluster_id % len(given)
     folder = given[number].folder or "cluster"
-    if report.current_count_by_input[number] == 1:
-        unique = folder if report.run.folder_counts[folder] <= 1 else f"{folder}-{facts.cluster_id}"
-        return Commands(given[number].dump, given[number].options, unique)
-    options = (*given[number].options, "--cluster", facts.cluster)
-    return Commands(given[number].dump, options, f"{folder}-{facts.cluster_id}")
+    options = given[number].options
+    is_alone = report.current_count_by_input[number] == 1
+    if not is_alone:
+        options = (*options, "--cluster", facts.cluster)
+    is_named = is_alone and report.run.folder_counts[folder] <= 1
+    unique = folder if is_named else f"{folder}-{facts.cluster_id}"
+    return Commands(given[number].dump, options, unique, report.run.out)

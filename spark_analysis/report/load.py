@@ -39,6 +39,7 @@ from spark_analysis.report.rows import (
     LogDir,
     PartitionChange,
     RackLoad,
+    RecoveryStep,
     Reject,
     RestartBatches,
     Spread,
@@ -264,9 +265,15 @@ def _advice(scan: Callable[[Table, type[Any]], Iterator[Any]]) -> dict[Key, Advi
     plans = _by_key(scan(schemas.PLANS, LeastPlan))
     outages = _by_key(scan(schemas.OUTAGES, WorstOutage))
     restarts = _by_key(scan(schemas.RESTARTS, RestartBatches))
+    recovery = _by_key(scan(schemas.RECOVERY, RecoveryStep))
     return {
-        key: Advice(tuple(plans.get(key, ())), tuple(outages.get(key, ())), next(iter(restarts.get(key, ())), None))
-        for key in sorted({*plans, *outages, *restarts})
+        key: Advice(
+            plans=tuple(plans.get(key, ())),
+            outages=tuple(outages.get(key, ())),
+            restarts=next(iter(restarts.get(key, ())), None),
+            recovery=tuple(recovery.get(key, ())),
+        )
+        for key in sorted({*plans, *outages, *restarts, *recovery})
     }
 
 

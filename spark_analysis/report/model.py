@@ -29,6 +29,7 @@ from spark_analysis.report.rows import (
     LogDir,
     PartitionChange,
     RackLoad,
+    RecoveryStep,
     Reject,
     RestartBatches,
     Spread,
@@ -68,7 +69,7 @@ class RunInfo:
 
     `tolerance` is the share of a quantity, 0 to 1, that may have to move before a cluster is called uneven. `given` are
     the inputs by number; the clusters of input i of n have the numbers i, n + i, and so on. `asked` are questions of
-    `--ask`.
+    `--ask`. `out` is the folder of the report, as the command line names it.
     """
 
     kind: Literal["fleet", "dumps"]
@@ -81,6 +82,7 @@ class RunInfo:
     tolerance: float = TOLERANCE
     given: tuple[GivenInput, ...] = ()
     asked: tuple[Asked, ...] = ()
+    out: str = ""
 
     @cached_property
     def folder_counts(self) -> Counter[str]:
@@ -95,6 +97,7 @@ class Advice:
     plans: tuple[LeastPlan, ...] = ()
     outages: tuple[WorstOutage, ...] = ()
     restarts: RestartBatches | None = None
+    recovery: tuple[RecoveryStep, ...] = ()
 
 
 @attrs.frozen

@@ -115,6 +115,11 @@ class WorstOutage(Row):
     """Hold one row of the table of outages: the loss of the worst broker, or of the worst rack."""
 
 
+@_of(schemas.RECOVERY)
+class RecoveryStep(Row):
+    """Hold one row of the table of recovery."""
+
+
 @_of(schemas.RESTARTS)
 class RestartBatches(Row):
     """Hold one row of the table of restarts; `refused` says why there is no schedule."""

@@ -15,7 +15,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from broker.drawing.element import visible
-from spark_analysis.report.advice import advice_json, brokers_first, first_plan, plan_in_words
+from spark_analysis.report.advice import advice_json, next_steps
 from spark_analysis.report.answers import answer_lines, answers_json
 from spark_analysis.report.commands import commands_of
 from spark_analysis.report.distance import quantile
@@ -24,47 +24,74 @@ from spark_analysis.report.model import QUANTITIES, ClusterDetail, ClusterRow, R
 from spark_analysis.report.moments import moments_json
 from spark_analysis.report.now import missing_most, rackless_count, state_count
 from spark_analysis.report.overview import total_of, what_in_words
+from spark_analysis.report.recovery import must_return, recovery_steps
 from spark_analysis.report.states import STATES, is_at_best, nearly_even
 
 _WORST_SHOWN: Final = 3
 LISTED_MAX: Final = 100
-_LINE_LENGTH_MAX: Final = 118
+_STEPS_SHOWN: Final = 4
+LINE_LENGTH_MAX: Final = 118
+"""Of a line on a terminal."""
 _LINES_MAX: Final = 10
 _NAME_LENGTH_MAX: Final = 80
 
 
-def terminal_summary(report: Report) -> RenderableType:
-    """Return the summary for a terminal, at most ten lines, and the answers to the questions that were asked."""
-    lines = [Text(_cut(what_in_words(report)), style="bold"), _rows_line(report), _states_line(report)]
-    lines += [line for quantity in QUANTITIES if (line := _distance_line(report, quantity)) is not None]
+def terminal_summary(report: Report, *, line_length_max: int | None = None) -> RenderableType:
+    """Return the summary for a terminal, about ten lines, and the answers to the questions that were asked.
+
+    Lines without a command are cut at `line_length_max`; without it none is.
+    """
+    lines = [Text(visible(what_in_words(report)), style="bold"), _rows_line(report), _states_line(report)]
+    # Where partitions have no leader, who brings one back takes the place of how even the brokers are.
+    urgent = _leaderless_lines(report)
+    even = [line for quantity in QUANTITIES if (line := _distance_line(report, quantity)) is not None]
+    lines += urgent or even
     several = len(report.placers) > 1
     # Where bytes are known, the third of the worst gives way to the line about what to do next.
     spare = _LINES_MAX - len(lines) - 1 - (report.run.kind == "dumps")
     worst = [row for row in report.current_rows if not row.healthy][: min(_WORST_SHOWN, spare)]
     lines.append(Text("First to look at:" if worst else _no_findings(report), style="bold"))
     lines += [_worst_line(row, several) for row in worst]
-    lines += _next_lines(report, worst)
+    following = _next_lines(report, worst)
+    lines += following
     earlier = [row for row in report.earlier_rows if not row.healthy][: max(0, _LINES_MAX - 1 - len(lines))]
     if earlier:
         lines.append(Text("Earlier moments, the worst first:", style="bold"))
         lines += [_worst_line(row, several) for row in earlier[:_WORST_SHOWN]]
-    lines += [Text(line) for line in answer_lines(report.answers)]
-    return Group(*lines)
+    for line in lines:
+        if line_length_max is not None and line not in urgent and line not in following:
+            line.truncate(line_length_max, overflow="ellipsis")
+    return Group(*lines, *(Text(line) for line in answer_lines(report.answers)))
 
 
 def _next_lines(report: Report, worst: Sequence[ClusterRow]) -> list[Text]:
-    """Return the plan to look at first, of the first cluster that has one, and its command, which is never cut."""
+    """Return the first step of the first cluster that has one, and its command, which is never cut."""
     details = {detail.row.place: detail for detail in report.details}
     for row in worst:
-        trouble = brokers_first(details[row.place]) if row.place in details else None
-        if trouble is not None and (details[row.place].advice.plans or details[row.place].advice.outages):
-            return [Text(f"Next, for {row.place}., {trouble}")]
-        plan = first_plan(details[row.place], report.run.tolerance) if row.place in details else None
-        commands = None if plan is None else commands_of(report, row.facts)
-        line = None if plan is None or commands is None else commands.plan(plan)
-        if plan is not None and line is not None:
-            return [Text(f"Next, for {row.place}., {plan_in_words(plan)}: {line}")]
+        detail = details.get(row.place)
+        steps = () if detail is None or row.facts.leaderless_count else _steps(report, detail)
+        if steps:
+            return [Text(f"Next, for {row.place}., {visible(steps[0])}")]
     return []
+
+
+def _steps(report: Report, detail: ClusterDetail) -> list[str]:
+    """Return each step of a cluster with its command; the first of a report that names no inputs has none."""
+    commands = commands_of(report, detail.row.facts)
+    steps = next_steps(detail, report.run.tolerance, commands)
+    return [step.words if step.command is None else f"{step.words}: {step.command}" for step in steps]
+
+
+def _leaderless_lines(report: Report) -> list[Text]:
+    """Return who must return to partitions without a leader, of the first clusters that have some; in full of one."""
+    details = [detail for detail in report.details if detail.row.facts.leaderless_count and detail.advice.recovery]
+    current = {row.place for row in report.current_rows}
+    lines: list[Text] = []
+    for detail in [each for each in details if each.row.place in current][:_WORST_SHOWN]:
+        first, *others = _steps(report, detail)
+        lines.append(Text(visible(f"First, for {detail.row.place}., {first}"), style="bold red"))
+        lines += [Text(visible(f"  {other}")) for other in others if len(lines) < _STEPS_SHOWN]
+    return lines
 
 
 def _no_findings(report: Report) -> str:
@@ -76,11 +103,6 @@ def _no_findings(report: Report) -> str:
     return (
         "Every cluster is as even as it can be." if even else f"Every cluster is {nearly_even(report.run.tolerance)}."
     )
-
-
-def _cut(text: str) -> str:
-    shown = visible(text)
-    return shown if len(shown) <= _LINE_LENGTH_MAX else shown[: _LINE_LENGTH_MAX - 1] + "…"
 
 
 def _rows_line(report: Report) -> Text:
@@ -107,7 +129,7 @@ def _states_line(report: Report) -> Text:
     missing = f"{plural(unknown, 'state')} {'not simulated' if report.run.kind == 'fleet' else 'not in the dump'}"
     if unknown == len(STATES):
         return Text(f"Now: {missing}")
-    line = Text("Now: ").append(_cut(", ".join(wrong)) if wrong else "nothing wrong", style="red" if alarm else "")
+    line = Text("Now: ").append(visible(", ".join(wrong)) if wrong else "nothing wrong", style="red" if alarm else "")
     return line.append(f"; {missing}" if unknown else "")
 
 
@@ -128,12 +150,12 @@ def _distance_line(report: Report, quantity: str) -> Text | None:
         f"worst {percent(max(shares))}"
         for placer, shares in sorted(by_placer.items())
     ]
-    return Text(_cut(f"{quantity.capitalize()} to move (best 0 %): {'; '.join(parts)}"))
+    return Text(visible(f"{quantity.capitalize()} to move (best 0 %): {'; '.join(parts)}"))
 
 
 def _worst_line(row: ClusterRow, several: bool) -> Text:
     placer = f" ({visible(row.facts.placer)})" if several else ""
-    return Text(f"  {row.place}. ").append(_cut(f"{row.facts.cluster[:_NAME_LENGTH_MAX]}{placer}: {row.worst}"))
+    return Text(f"  {row.place}. ").append(visible(f"{row.facts.cluster[:_NAME_LENGTH_MAX]}{placer}: {row.worst}"))
 
 
 def summary_json(report: Report) -> str:
@@ -161,6 +183,16 @@ def summary_json(report: Report) -> str:
     summary |= {state.field: state_count(report.current_rows, state, report.rest).found for state in STATES}
     summary["unracked_cluster_count"] = rackless_count(report)
     summary["moves_share"] = {quantity: _distances(report, quantity) for quantity in QUANTITIES}
+    summary["leaderless"] = [
+        {
+            "cluster": detail.row.facts.cluster,
+            "leaderless_count": detail.row.facts.leaderless_count,
+            "must_return_broker_ids": must_return(detail),
+            "steps": [attrs.asdict(step) for step in recovery_steps(detail, commands_of(report, detail.row.facts))],
+        }
+        for detail in report.details[:LISTED_MAX]
+        if detail.row.facts.leaderless_count and detail.advice.recovery
+    ]
     summary["first_to_look_at"] = [
         {"cluster": row.facts.cluster, "placer": row.facts.placer, "worst": row.worst}
         for row in report.current_rows[:10]

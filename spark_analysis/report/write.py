@@ -7,14 +7,16 @@ never sees half a page and a failed run leaves the old one.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
 from broker.wording import printable
+from spark_analysis.report.commands import ELECTIONS
 from spark_analysis.report.html import report_html
 from spark_analysis.report.load import load_report
 from spark_analysis.report.model import QUANTITIES, ClusterRow, Report, RunInfo
+from spark_analysis.report.recovery import election_files
 from spark_analysis.report.states import STATES
 from spark_analysis.report.terminal import summary_json
 
@@ -43,9 +45,24 @@ def write_page(out: Path, report: Report) -> Path:
 
 
 def write_for_programs(out: Path, report: Report) -> None:
-    """Write the summary as `out`/report.json and the figures of every cluster as `out`/report.prom."""
+    """Write the summary as `out`/report.json its figures as report.prom, and the files of elections."""
     _write(out / JSON_NAME, summary_json(report) + "\n")
     _write(out / PROMETHEUS_NAME, prometheus_text(report))
+    _write_elections(out, election_files(report))
+
+
+def _write_elections(out: Path, files: Mapping[str, str]) -> None:
+    """Write the files of elections, and remove those of an earlier run."""
+    folder = out / ELECTIONS
+    if not folder.is_symlink() and folder.is_dir():
+        for kind in ("unclean", "preferred"):
+            for path in folder.glob(f"*-{kind}.json"):
+                path.unlink()
+        if not any(folder.iterdir()):
+            folder.rmdir()
+    for name, text in files.items():
+        (out / name).parent.mkdir(exist_ok=True)
+        _write(out / name, text)
 
 
 def _write(path: Path, text: str) -> Path:

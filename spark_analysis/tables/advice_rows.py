@@ -1,5 +1,6 @@
-"""Turn the cluster of a dump into rows that say what to do next: the least plans, the worst outages, the restarts.
+"""Turn the cluster of a dump into rows that say what to do next: recovery, plans, outages, restarts.
 
+Recovery comes first: who must return to partitions without a leader, elections, and brokers that look dead.
 Four plans: `balance` moves the fewest replicas and leaders; `bytes`, where sizes are known, brings the bytes of every
 broker within `BYTES_TOLERANCE_PERCENT` of the reachable mean; `leaders` reorders replicas only; `racks` restores the
 rack rule. A plan that is refused becomes a row that says why. Topics with observers are left alone, and a plan begins
@@ -14,8 +15,9 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from broker.cluster import PAD, ClusterView
+from broker.cluster import PAD, ClusterView, Int64Array, distinct_ids
 from broker.errors import RefusedError, UsageError
+from broker.liveness import Liveness
 from broker.row_flags import any_in_row
 from placement.balance.audit import assignment_of
 from placement.balance.constraints import RACK_SPREAD
@@ -23,6 +25,7 @@ from placement.balance.loads import broker_loads
 from placement.balance.measures import distribution
 from placement.balance.reachable import Classes, Groups, Optimum
 from placement.balance.shares import QUANTITIES, best_over_brokers
+from placement.outages.elections import leaderless, preferred_rows
 from placement.outages.look_ahead import RACK, SINGLE, LookAhead, Sweep, look_ahead, sweep_table, worst
 from placement.outages.restarts import restart_schedule
 from placement.planning.completion import completed_view, completion
@@ -39,7 +42,7 @@ from spark_analysis.tables.limits import (
     SCHEDULED_BROKERS_MAX,
     UNPLANNED,
 )
-from spark_analysis.tables.schemas import ADVICE, OUTAGES, PLANS, RESTARTS
+from spark_analysis.tables.schemas import ADVICE, OUTAGES, PLANS, RECOVERY, RESTARTS
 
 BALANCE: Final = "balance"
 LEADERS: Final = "leaders"
@@ -53,25 +56,27 @@ GOALS: Final = {
 }
 SCOPES: Final = {"broker": SINGLE, "rack": RACK}
 EXCLUDED_TOPICS_MAX: Final = 20  # More would make a command that nobody reads.
+_DEAD: Final = (Liveness.OFFLINE, Liveness.IN_NO_ISR, Liveness.FENCED)
 _NOW: Final = ("leaderless_count", "under_min_isr_count", "no_replica_count", "at_risk_count")
 
 Row = dict[str, Any]
 
 
 def advice_rows(view: ClusterView) -> dict[Table, Rows]:
-    """Return the rows of the tables `schemas.ADVICE`; none for a view that does not list every partition."""
+    """Return the rows of the tables `schemas.ADVICE`; but for recovery none of a view that lists some partitions."""
     found = {table: advice_of(table, view) for table in ADVICE}
     return {table: rows for table, rows in found.items() if rows is not None}
 
 
 def advice_of(table: Table, view: ClusterView) -> Rows | None:
     """Return the rows of one table of advice; None if it has no rows."""
-    if not view.partitions_complete or not view.partitions.count:
+    if not view.partitions.count or not (view.partitions_complete or table is RECOVERY):
         return None
     found: dict[Table, Callable[[], Iterable[Row]]] = {
         PLANS: lambda: plan_rows(view),
         OUTAGES: lambda: outage_rows(view, 1),
         RESTARTS: lambda: [_restarts(view)],
+        RECOVERY: lambda: recovery_rows(view),
     }
     rows = list(found[table]())
     return _columns(table, rows) if rows else None
@@ -219,3 +224,51 @@ def _restarts(view: ClusterView) -> Row:
         "stuck_partition_count": int(found.limits.stuck.rows.size),
         "notes": list(found.limits.notes),
     }
+
+
+def recovery_rows(view: ClusterView) -> Iterator[Row]:
+    """Yield the steps that give partitions leaders or replicas again; elections only where they change something."""
+    unled = leaderless(view)
+    for each in unled.returning():
+        is_up = bool(each.broker_ids) and bool(view.alive[np.isin(view.broker_ids, each.broker_ids)].all())
+        yield _step(view, "return", each.broker_ids, np.array(each.rows), role=each.role.value) | {"is_up": is_up}
+    elects = unled.elected != PAD
+    if elects.any():
+        yield _step(view, "unclean-election", distinct_ids(unled.elected[elects]), unled.rows[elects])
+    looks_down = {one.id: how for one, how in zip(view.brokers, view.liveness, strict=True) if how in _DEAD}
+    for how in _DEAD:
+        brokers = [broker for broker, found in looks_down.items() if found is how]
+        held = int(np.count_nonzero(any_in_row(np.isin(view.partitions.replicas, brokers))))
+        if held:
+            yield _step(view, "down", brokers, role=how.value) | {"partition_count": held}
+    preferred = preferred_rows(view)
+    if preferred.size and view.partitions_complete:
+        leaders = distinct_ids(view.partitions.replicas[preferred, 0])
+        yield _step(view, "preferred-election", leaders, preferred) | _evened(view, preferred)
+
+
+def _step(
+    view: ClusterView, step: str, brokers: Iterable[int], rows: Int64Array | None = None, role: str | None = None
+) -> Row:
+    table = view.partitions
+    rows = np.zeros(0, dtype=np.int64) if rows is None else rows
+    return {
+        "step": step,
+        "broker_ids": [int(broker) for broker in brokers],
+        "role": role,
+        "partition_count": int(rows.size),
+        "topics": [view.topics[topic].name for topic in table.topic_index[rows].tolist()],
+        "partitions": table.partition_ids[rows].tolist(),
+    }
+
+
+def _evened(view: ClusterView, rows: Int64Array) -> Row:
+    """Return how many leaders have to move until brokers are even, before and after a preferred election of `rows`."""
+    table = view.partitions
+    if table.count > PLANNED_PARTITIONS_MAX or table.leader is None:
+        return {}
+    leader = table.leader.copy()
+    leader[rows] = table.replicas[rows, 0]
+    before = _Measured.of(view)
+    after = _Measured.of(attrs.evolve(view, partitions=attrs.evolve(table, leader=leader)), before)
+    return {f"leader_moves_{when}": of.to_move["leader_moves"] for when, of in (("before", before), ("after", after))}

@@ -67,9 +67,10 @@ FACTS: Final = _OF["FACTS"]
 PLANS: Final = _OF["PLANS"]
 OUTAGES: Final = _OF["OUTAGES"]
 RESTARTS: Final = _OF["RESTARTS"]
+RECOVERY: Final = _OF["RECOVERY"]
 LOST: Final = OUTAGES.columns[2:5]
 """Columns that say which outage a row is about."""
-ADVICE: Final = (PLANS, OUTAGES, RESTARTS)
+ADVICE: Final = (PLANS, OUTAGES, RESTARTS, RECOVERY)
 """Tables of what to do next; of a simulated fleet they have no rows."""
 WORK: Final = (FACTS,)
 """Tables of a run's own, gone when it ends."""
