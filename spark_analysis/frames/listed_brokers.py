@@ -1,8 +1,8 @@
 """Tell rows of brokers from the rows of partitions among which they stand, and hold those of many clusters.
 
 A row of brokers is marked by `OF_BROKER`, and its columns have names that begin with `BROKER_PREFIX`. The brokers of a
-cluster are regular if each is listed once and can be used, none is fenced, cordoned or shutting down, and they hold no
-more replicas than the partitions that are listed.
+cluster are regular if each is listed once and can be used, none is fenced, cordoned or shutting down, and their
+totals, where asked for, are the replicas of the partitions that are listed.
 """
 
 from __future__ import annotations
@@ -86,11 +86,11 @@ class ListedBrokers:
 def _refuse_totals(
     rows: pa.Table, cluster: Int64Array, replica_counts: Int64Array, is_regular: NDArray[np.bool_]
 ) -> None:
-    """Exclude clusters whose brokers report more replicas than the rows list."""
+    """Exclude clusters whose brokers report another number of replicas than the rows list."""
     if "replica_count" not in rows.column_names:
         return
     said = whole(rows["replica_count"])
     knows = np.bincount(cluster[mask_of(pc.is_null(said))], minlength=is_regular.size) == 0
     held = np.zeros(is_regular.size, np.int64)
     np.add.at(held, cluster, pc.fill_null(said.cast(pa.int64()), 0).to_numpy(zero_copy_only=False))
-    is_regular &= ~(knows & (held > replica_counts))
+    is_regular &= ~(knows & (held != replica_counts))

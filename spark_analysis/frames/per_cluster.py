@@ -7,31 +7,43 @@ from the brokers, which are then those of every moment. A task holds the rows of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import attrs
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from spark_analysis.data_sources.spark_types import spark_schema_of
 from spark_analysis.frames.answering import Kernel, Work, answer_table
-from spark_analysis.frames.inputs import CLUSTER, chosen, cluster_keys, quoted, refuse_other, refuse_unlike
+from spark_analysis.frames.inputs import (
+    CLUSTER,
+    chosen,
+    cluster_keys,
+    quoted,
+    refuse_missing,
+    refuse_other,
+    refuse_unlike,
+)
 from spark_analysis.frames.listed_brokers import BROKER_PREFIX, OF_BROKER
 from spark_analysis.frames.many import Many
-from spark_analysis.frames.views import BROKER_NEEDED, BROKER_OPTIONAL, PARTITION_NEEDED, PARTITION_OPTIONAL
+from spark_analysis.frames.views import BROKER_NEEDED, BROKER_OPTIONAL, PARTITION_NEEDED, PARTITION_OPTIONAL, TOTALS
 from spark_analysis.tables.columns import Table
 
 
 @attrs.frozen
 class Rows:
-    """Hold the rows of partitions, those of brokers if there are any, and the columns that tell clusters apart."""
+    """Hold the rows of partitions, those of brokers if there are any, and the columns that tell clusters apart.
+
+    `totals` asks for loads by the brokers' own counts, where partitions are only a part of what they hold.
+    """
 
     partitions: DataFrame
     brokers: DataFrame | None = None
     by: Sequence[str] | None = None
+    totals: bool = False
 
 
 def per_cluster(rows: Rows, table: Table, kernel: Kernel, many: Many | None = None) -> DataFrame:
@@ -48,11 +60,29 @@ def per_cluster(rows: Rows, table: Table, kernel: Kernel, many: Many | None = No
         + spark_schema_of(answer).fields
     )
     shared = keys if rows.brokers is None else _shared(keys, rows.brokers)
-    listed = partitions if rows.brokers is None else _with_brokers(partitions, rows.brokers, shared)
+    listed = partitions if rows.brokers is None else _with_brokers(partitions, rows.brokers, shared, rows.totals)
     work = Work(keys, shared, answer, kernel, many)
-    by = [F.col(quoted(key)) for key in shared]
-    # Spark reads a function's annotations; without any, batches go in and batches come out.
-    return listed.repartition(*by).sortWithinPartitions(*by).mapInArrow(lambda batches: work.answers(batches), schema)
+    spread = spread_by(listed, [F.col(quoted(key)) for key in shared])
+    return spread.mapInArrow(named(lambda batches: work.answers(batches), table.name), schema)
+
+
+def spread_by(rows: DataFrame, by: Sequence[Column]) -> DataFrame:
+    """Return the rows spread by these columns over as many tasks as spark.sql.shuffle.partitions says, and sorted.
+
+    Adaptive execution would join small tasks by their bytes, which say nothing of what an answer costs.
+    """
+    count = rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or ""
+    spread = rows.repartition(int(count), *by) if count.isdecimal() else rows.repartition(*by)
+    return spread.sortWithinPartitions(*by)
+
+
+def named(kernel: Callable[..., Iterator[pa.RecordBatch]], name: str) -> Callable[..., Iterator[pa.RecordBatch]]:
+    """Return the kernel under the name that Spark's plans and pages show.
+
+    It has no annotations, from which Spark would read another kind of function: batches go in, and batches come out.
+    """
+    kernel.__name__ = kernel.__qualname__ = name
+    return kernel
 
 
 def _shared(keys: tuple[str, ...], brokers: DataFrame) -> tuple[str, ...]:
@@ -62,9 +92,12 @@ def _shared(keys: tuple[str, ...], brokers: DataFrame) -> tuple[str, ...]:
     return tuple(key for key in keys if key in has or key == CLUSTER)
 
 
-def _with_brokers(partitions: DataFrame, brokers: DataFrame, shared: Sequence[str]) -> DataFrame:
+def _with_brokers(partitions: DataFrame, brokers: DataFrame, shared: Sequence[str], totals: bool) -> DataFrame:
     """Return rows of both, marked which they are; those of brokers have names of their own beside the shared keys."""
-    listed = chosen(brokers, "brokers", BROKER_NEEDED, BROKER_OPTIONAL, shared)
+    if totals:
+        refuse_missing("brokers", TOTALS[:1], brokers.columns)
+    optional = [name for name in BROKER_OPTIONAL if totals or name not in TOTALS]
+    listed = chosen(brokers, "brokers", BROKER_NEEDED, optional, shared)
     refuse_unlike(partitions, listed, shared)
     others = [name for name in listed.columns if name not in shared]
     renamed = listed.select(

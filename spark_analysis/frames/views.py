@@ -2,11 +2,11 @@
 
 What it decides: a row of partitions is used if it has a topic, a partition and replicas, no `fault`, and nothing that
 no cluster can have (impossible.py); other rows are put aside and counted. A cluster that contradicts itself, such as by
-listing a partition twice, has no view but a fault. An optional column counts if no row of the cluster is null in it
-(leaders: null is not known). Racks are those of the brokers' rows, else of the column `racks`. If the rows of brokers
-hold more replicas than the partitions listed, the partitions are taken as a part, and loads are those of the rows of
-brokers. Bytes are those of `replica_size_bytes`; with `size_bytes` alone each replica holds an equal part, the first
-the rest.
+listing a partition twice, has no view but a fault. An optional column counts if a row of the cluster says it; a row in
+which it is null is then put aside (leaders: null is not known; bytes: null in a row makes them unknown). Racks are
+those of the brokers' rows, else of the column `racks`. Rows given are rows counted; where brokers' totals are asked for
+and exceed the partitions listed, the partitions are taken as a part, and loads are those totals. Bytes are those of
+`replica_size_bytes`; with `size_bytes` alone each replica holds an equal part, the first the rest.
 
 How: rows are ordered by topic and partition, so that an answer does not depend on the order in which Spark brings them.
 No Python object per partition; per topic and per broker, as a view has them.
@@ -53,6 +53,8 @@ PARTITION_OPTIONAL: Final = (
     "fault",
 )
 BROKER_NEEDED: Final = ("broker_id",)
+_SAID_BY_EACH: Final = (*LISTS, "racks")
+"""Where one row of a cluster says these, a row that does not is no row of that table, as after a left join."""
 TOTALS: Final = ("replica_count", "leader_count", "size_bytes")
 BROKER_OPTIONAL: Final = ("rack", *BROKER_FLAGS, "host", *TOTALS, "fault")
 
@@ -102,7 +104,8 @@ def usable_partitions(rows: pa.Table) -> Usable:
         wrong &= mask_of(pc.is_null(said))
         why = why_impossible(rows.filter(pa.array(wrong))) if wrong.any() else None
         rows = others.append_column("fault", pc.if_else(pa.array(wrong), pa.scalar(why, pa.string()), said))
-    return usable(rows, PARTITION_NEEDED)
+    partly = [name for name in _SAID_BY_EACH if name in rows.column_names and 0 < rows[name].null_count < rows.num_rows]
+    return usable(rows, (*PARTITION_NEEDED, *partly))
 
 
 def view_of(name: str, partitions: pa.Table, brokers: pa.Table | None) -> ClusterView:
@@ -267,8 +270,16 @@ def _brokers(name: str, rows: pa.Table) -> tuple[tuple[BrokerView, ...], dict[st
 
 
 def _with_totals(view: ClusterView, listed: tuple[BrokerView, ...], totals: dict[str, Int64Array]) -> ClusterView:
-    """Return the view with what brokers hold, if that is more than the partitions listed."""
-    if int(totals["replica_count"].sum()) <= view.partitions.replica_count:
+    """Return the view with what brokers hold, if that is more than the partitions listed.
+
+    Raises UsageError if it is less: then rows of partitions and of brokers are not of one cluster at one moment.
+    """
+    held, listed_count = int(totals["replica_count"].sum()), view.partitions.replica_count
+    if held < listed_count:
+        raise UsageError(
+            f"the brokers of cluster {view.name!r} hold {held:,} replicas in all; its partitions list {listed_count:,}"
+        )
+    if held == listed_count:
         return view
     places = np.searchsorted(view.broker_ids, np.array([broker.id for broker in listed]))
     wide = {column: np.zeros(len(view.brokers), dtype=np.int64) for column in totals}

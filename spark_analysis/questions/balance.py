@@ -43,12 +43,20 @@ CLUSTERS: Final = attrs.evolve(
 )
 
 
-def measures(partitions: DataFrame, brokers: DataFrame | None = None, *, by: Sequence[str] | None = None) -> DataFrame:
+def measures(
+    partitions: DataFrame,
+    brokers: DataFrame | None = None,
+    *,
+    by: Sequence[str] | None = None,
+    totals: bool = False,
+) -> DataFrame:
     """Return one row per cluster, scope (broker, rack, topic) and quantity (replicas, leaders, bytes).
 
-    A quantity that the rows do not say has no row. Raises UsageError for a column that is missing or of another type.
+    A quantity that the rows do not say has no row. With `totals`, where partitions are only a part of the cluster, the
+    loads of brokers are `replica_count`, `leader_count` and `size_bytes` of their rows; totals below what the
+    partitions list are a fault. Raises UsageError for a column that is missing or of another type.
     """
-    return per_cluster(Rows(partitions, brokers, by), MEASURES, measure_rows, measures_of)
+    return per_cluster(Rows(partitions, brokers, by, totals), MEASURES, measure_rows, measures_of)
 
 
 def clusters(
@@ -57,16 +65,17 @@ def clusters(
     *,
     by: Sequence[str] | None = None,
     min_insync_replicas: int | None = None,
+    totals: bool = False,
 ) -> DataFrame:
     """Return one row per cluster: its sizes, its partitions in each state, its violations, and how uneven it is.
 
-    `min_insync_replicas` is for topics that do not show theirs. Raises UsageError as `measures` does.
+    `min_insync_replicas` is for topics that do not show theirs; `totals` and errors are those of `measures`.
     """
 
     def kernel(view: ClusterView) -> pa.Table:
         return cluster_rows(view, min_insync_replicas)
 
-    return per_cluster(Rows(partitions, brokers, by), CLUSTERS, kernel)
+    return per_cluster(Rows(partitions, brokers, by, totals), CLUSTERS, kernel)
 
 
 def measure_rows(view: ClusterView) -> pa.Table:

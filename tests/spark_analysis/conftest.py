@@ -49,6 +49,8 @@ IN_FAST_TIER: Final = frozenset(
         "data_sources/test_kafka_log.py::test_a_schema_of_the_user_reads_no_more_than_it_names",
         "data_sources/test_kafka_groups.py::test_lag_is_summed_from_offsets",
         "frames/test_balance.py::test_rows_that_cannot_be_used_are_counted_in_a_fault",
+        "frames/test_balance.py::test_partitions_of_one_topic_are_counted_alone_beside_the_brokers_of_the_cluster",
+        "frames/test_balance.py::test_a_null_in_one_row_costs_that_row_and_no_other",
         "frames/test_balance.py::test_brokers_add_those_that_hold_nothing_and_racks",
         "frames/test_storage.py::test_codecs_are_those_of_log_stats",
         "test_functions.py::test_sql_has_both_functions",

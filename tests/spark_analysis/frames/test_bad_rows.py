@@ -83,7 +83,7 @@ BAD: Final = {
 }  # fmt: skip
 ODD: Final = {
     "no leader said": [row(leader=None), row(partition=1)],
-    "isr not said": [row(isr=None), row(partition=1)],
+    "isr not said": [row(isr=None), row(isr=None, partition=1)],
     "no replica": [row(replicas=[], isr=[], racks=[], leader=None)],
     "no replica, no broker": [row(replicas=[], isr=[], racks=[], leader=-1)],
     "a replica twice": [row(replicas=[1, 1], racks=["a", "a"], isr=[1])],

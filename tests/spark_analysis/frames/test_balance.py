@@ -134,3 +134,49 @@ def test_rows_that_cannot_be_used_are_counted_in_a_fault(spark: SparkSession, tm
     assert [row["fault"] for row in rows if row["fault"]] == [
         "2 rows cannot be used; one of them: 2 without topic or replicas"
     ]
+
+
+def test_partitions_of_one_topic_are_counted_alone_beside_the_brokers_of_the_cluster(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    register(spark)
+    write(tmp_path / "prod.txt", describe(5) + describe(3, topic="audit"))
+    reader = spark.read.format("kafka_cluster")
+    partitions, brokers = (reader.option("table", name).load(str(tmp_path)) for name in ("partitions", "brokers"))
+    some = partitions.where("topic = 'audit'")
+    rows = found(balance.measures(some, brokers))
+    assert rows == found(balance.measures(some, brokers.drop("replica_count", "leader_count", "size_bytes")))
+    held = {row["quantity"]: row["total"] for row in rows if row["scope"] == "broker"}
+    assert held["replicas"] == some.selectExpr("sum(size(replicas))").first()[0]
+    everything = {row["quantity"]: row["total"] for row in found(balance.measures(some, brokers, totals=True))}
+    assert everything["replicas"] == partitions.selectExpr("sum(size(replicas))").first()[0]
+    (row,) = found(balance.clusters(partitions.union(some.selectExpr(*_moved(some))), brokers, totals=True))
+    assert row["fault"] == "the brokers of cluster 'prod' hold 24 replicas in all; its partitions list 33"
+
+
+def _moved(frame: DataFrame) -> list[str]:
+    """The columns of a frame, its partitions under other numbers."""
+    return ["partition + 100 as partition" if name == "partition" else f"`{name}`" for name in frame.columns]
+
+
+def test_a_null_in_one_row_costs_that_row_and_no_other(spark: SparkSession) -> None:
+    """A left join leaves such a row: the others' states are counted all the same."""
+    rows = [("c", "t", 0, [1, 2], [1]), ("c", "t", 1, [2, 1], [2, 1]), ("c", "t", 2, [1, 2], None)]
+    frame = spark.createDataFrame(rows, ONE_SCHEMA + ", isr array<int>")
+    fault, row = sorted(found(balance.clusters(frame)), key=lambda row: row["fault"] is None)
+    assert (fault["fault"], fault["rejected_count"]) == ("1 without isr", 1)
+    assert (row["partition_count"], row["under_replicated_count"]) == (2, 1)
+    assert row["violation_count"] > 0
+
+
+def test_clusters_are_spread_over_as_many_tasks_as_spark_is_told_to_use(spark: SparkSession) -> None:
+    """Adaptive execution would put these few bytes into one task."""
+    frame = spark.range(60).selectExpr("cast(id as string) cluster", "'t' topic", "0 partition", "array(1, 2) replicas")
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", "3")
+    try:
+        rows = balance.measures(frame)
+        assert rows.rdd.getNumPartitions() == 3
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", before)
+    assert "measures" in rows._jdf.queryExecution().toString()

@@ -176,16 +176,3 @@ def test_copysets_are_those_of_the_command(frames: Frames) -> None:
     of_command = [{"cluster": name} | attrs.asdict(one) for name, view in views() for one in counted.copysets(view)]
     assert rows == sorted(of_command, key=str)
     assert len(rows) > CLUSTER_COUNT
-
-
-def test_a_cluster_of_which_only_a_part_is_listed_says_so(spark: SparkSession) -> None:
-    """Brokers that hold more replicas than the partitions listed: a dump of problem partitions alone."""
-    partitions = spark.createDataFrame(ONE, ONE_SCHEMA)
-    brokers = spark.sql("select 'c' cluster, id + 1 broker_id, 10L replica_count from range(2)")
-    for frame, what in (
-        (outages.outages(partitions, brokers), "outages are not known"),
-        (movement.plans(partitions, brokers), "no plan can be made"),
-        (durability.copysets(partitions, brokers), "copysets are not known"),
-    ):
-        (row,) = frame.collect()
-        assert row["fault"] == f"of cluster 'c' not every partition is listed, so that {what}"
