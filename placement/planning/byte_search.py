@@ -143,7 +143,9 @@ class _Search:
         lacks = (problem.must[kind] > 0) & (held == 0)
         spare = problem.factor[kind] - (others >= 0).sum(axis=1) - 1
         fits = (held < problem.room[kind]) & (lacks.sum(axis=1)[:, None] - lacks <= spare[:, None])
-        allowed = fits[:, problem.group] & problem.live & (problem.receives | self.was[chosen])
+        can_join = problem.receives & problem.fresh[kind][:, None]
+        allowed = fits[:, problem.group] & problem.live & (can_join | self.was[chosen])
         allowed = np.append(allowed, np.zeros((chosen.size, 1), dtype=np.bool_), axis=1)
-        np.put_along_axis(allowed, now.astype(np.int64), False, axis=1)
+        for held_by in (now, problem.stays[rows]):
+            np.put_along_axis(allowed, held_by.astype(np.int64), False, axis=1)
         return np.asarray(allowed[:, :-1])

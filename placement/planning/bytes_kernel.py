@@ -79,7 +79,8 @@ def may_hold(shape: Shape, now: Int32Array, row: int, column: int, broker: int) 
     """Return whether the replica in a column may be on `broker` instead."""
     if shape.group[broker] < 0 or slot_of(now, row, broker) >= 0:
         return False
-    if not shape.receives[broker] and slot_of(shape.before, row, broker) < 0:
+    is_able = shape.receives[broker] and shape.fresh[shape.kind[row]] and slot_of(shape.stays, row, broker) < 0
+    if not is_able and slot_of(shape.before, row, broker) < 0:
         return False
     return bool(admits(shape, now, row, column, shape.group[broker]))
 

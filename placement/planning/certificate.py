@@ -181,7 +181,8 @@ def uneven_topics(question: Question, proof: TopicProof) -> list[int]:
     """
     live, found = np.flatnonzero(question.live), []
     for topic, rows in _by_topic(question):
-        parts = {name: getattr(question, name)[rows] for name in ("rows", "wanted", "leader", "topic")}
+        names = ("rows", "wanted", "own", "stays", "fresh", "leader", "topic")
+        parts = {name: getattr(question, name)[rows] for name in names}
         alone = attrs.evolve(question, **parts, weights=None)
         low, high = proof.low[topic], proof.high[topic]
         order = live[np.lexsort((high[live], low[live]))[::-1]]

@@ -22,7 +22,7 @@ from broker.row_flags import any_in_row, count_in_row, distinct_in_row, members
 from broker.wording import counted
 from placement.planning.byte_bounds import faults_of_byte_bounds
 from placement.planning.certificate import Proof, faults_of_bounds, lower_bound, uneven_topics
-from placement.planning.given import Given, added, bytes_of, leader_question, leading, replica_question
+from placement.planning.given import Given, added, bytes_of, leader_question, leading, replica_question, staying_leaders
 from placement.planning.goal import Goal, copy_sizes, shares
 from placement.planning.question import Question
 from placement.planning.reassignment import partition_name, widened
@@ -100,7 +100,7 @@ def tally(view: ClusterView, goal: Goal, target: Int32Array, certificate: Certif
     changed = int(((asked.leader >= 0) & (asked.wanted > 0) & (chosen != asked.leader)).sum())
     others = (given.leader >= 0) & (chosen != given.leader)
     led = np.bincount(given.leader[given.leader >= 0], minlength=given.live.size)
-    over = np.where(given.live, np.maximum(led - certificate.leaders.high, 0), led)
+    over = np.where(given.live, np.maximum(led - certificate.leaders.high, 0), np.where(given.removed, led, 0))
     under = np.where(given.live, np.maximum(certificate.leaders.low - led, 0), 0)
     leaderless = int(((given.leader < 0) & (chosen >= 0)).sum())
     changed_bound = lower_bound(asked, certificate.leaders)
@@ -170,22 +170,33 @@ def faults(view: ClusterView, goal: Goal, target: Int32Array, certificate: Certi
 def _faults_of_rows(view: ClusterView, goal: Goal, given: Given, target: Int32Array) -> list[str]:
     """Return the rules that targets break, each with how many partitions break it and one of them."""
     held = target >= 0
-    live, fenced = np.append(given.live, False)[target], np.append(given.fenced, False)[target]
     new = held & ~members(target, given.rows)
+
+    def on(flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        return np.asarray(np.append(flags, False)[target])
+
     twice = distinct_in_row(target) < count_in_row(held)
     width = max(target.shape[1], given.rows.shape[1])
-    stays, is_added = given.stays, np.append(added(view, goal), False)
+    is_added = np.append(added(view, goal), False)
     same = (widened(target, width) == widened(given.rows, width)).all(axis=1)
     turned = _first_of(target) != _first_of(given.rows)
+    allowed = members(target, np.where(given.stays | given.own, given.rows, PAD)) | (new & given.fresh[:, None])
+    fixed = staying_leaders(given, target)
     rules = [
         ("a broker holds two replicas", twice),
-        ("an excluded topic changes", ~given.changes & ~same),
-        ("a replica stands on a broker that is removed", given.changes & any_in_row(held & ~live & ~fenced)),
-        ("a broker that is down receives a replica", any_in_row(new & fenced)),
-        ("a cordoned broker receives a replica", any_in_row(new & np.append(given.cordoned, False)[target])),
+        ("a partition changes that may not", ~given.changes & ~same),
+        ("a replica stands on a broker that is removed", given.changes & any_in_row(on(given.removed))),
+        ("a broker that is down receives a replica", any_in_row(new & on(given.fenced))),
+        ("a cordoned broker receives a replica", any_in_row(new & on(given.cordoned))),
         ("a broker that is down becomes the preferred leader", turned & _first_is(target, given.fenced)),
-        ("a broker that is down loses its replica", given.changes & any_in_row(stays & ~members(given.rows, target))),
-        ("the number of replicas is not that asked", given.changes & ((held & live).sum(axis=1) != given.wanted)),
+        ("a replica that stays is lost", any_in_row(given.stays & ~members(given.rows, target))),
+        ("a replica is kept instead of one in sync", given.changes & any_in_row(held & ~new & ~allowed)),
+        ("a replica is new where none is needed", given.changes & any_in_row(new & ~allowed)),
+        ("a leader changes that could stay", given.changes & (fixed >= 0) & (leading(given, target) != fixed)),
+        (
+            "the number of replicas is not that asked",
+            given.changes & (count_in_row(held) != given.wanted + count_in_row(given.stays)),
+        ),
     ]
     if goal.only_leaders:
         rules.append(("a replica moves though only leaders may", any_in_row(new)))
@@ -215,23 +226,14 @@ def _first_is(rows: Int32Array, flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def _crowded(view: ClusterView, given: Given, target: Int32Array) -> NDArray[np.bool_]:
     """Return which partitions stand on fewer racks than possible, or share a rack where none must; bool[P]."""
     rack = np.append(Question.rack_numbers(view), PAD)
+    stays = np.where(given.stays, rack[given.rows], PAD)
+    chosen = np.where(given.own, rack[given.rows], PAD)
     racks = np.where(target >= 0, rack[target], PAD)
-    kept = np.where(np.append(given.fenced, False)[target] & (target >= 0), racks, PAD)
-    kept_open = np.where(_is_open(rack, given)[kept], kept, PAD)
-    open_racks = np.unique(rack[:-1][given.live]).size - distinct_in_row(kept_open)
-    closed = np.setdiff1d(rack[:-1][given.cordoned], rack[:-1][given.live & ~given.cordoned])
-    held = np.where(np.append(given.live | given.fenced, False)[given.rows], rack[given.rows], PAD)
-    for number in closed.tolist():  # A rack of cordoned brokers is open only to partitions that are there already.
-        open_racks = open_racks - ~any_in_row(held == number)
-    fresh = np.where(members(racks, kept) & (racks >= 0), PAD, racks)
-    return np.asarray(distinct_in_row(fresh) < np.minimum(open_racks, given.wanted))
-
-
-def _is_open(rack: Int32Array | Int64Array, given: Given) -> NDArray[np.bool_]:
-    """Return which racks have a live broker, bool[R + 1]; the last stands for none."""
-    flags = np.zeros(int(rack.max(initial=0)) + 2, dtype=np.bool_)
-    flags[rack[:-1][given.live]] = True
-    return flags
+    racks = np.where(members(target, np.where(given.stays, given.rows, PAD)) | members(racks, stays), PAD, racks)
+    pool = np.unique(rack[:-1][given.pool])
+    open_racks = pool.size - distinct_in_row(np.where(np.isin(stays, pool), stays, PAD))
+    few = distinct_in_row(np.where(members(chosen, stays), PAD, chosen))
+    return np.asarray(distinct_in_row(racks) < np.minimum(np.where(given.fresh, open_racks, few), given.wanted))
 
 
 def _faults_of_loads(
@@ -240,7 +242,7 @@ def _faults_of_loads(
     """Return what is wrong with the bounds of loads, and the brokers whose loads int64[B] lie outside them."""
     found = [f"{what}: {fault}" for fault in faults_of_bounds(question, proof, before)]
     found += [f"{what}: {fault}" for fault in _outside(view, question, proof, after, "")]
-    if proof.is_even and proof.block.size:
+    if proof.is_even and proof.block.size and np.array_equal(proof.block >= 0, question.live):
         held = np.bincount(proof.block[question.live], after[question.live], proof.totals.size).astype(np.int64)
         if not np.array_equal(held, proof.totals):
             found.append(f"{what}: blocks of brokers hold {held.tolist()}, not {proof.totals.tolist()}")

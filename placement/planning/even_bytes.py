@@ -168,10 +168,8 @@ def _blocks(problem: Problem, sizes: Int64Array, base: Int64Array, share: Int64A
     times, unit = -(-wanted // max(whole, 1)), max(whole // wanted, 1)  # One of both is 1.
     ends = (times * np.cumsum(sizes[order]) + unit // 2) // unit
     rows = np.repeat(order, np.diff(ends, prepend=0))
-    parts = attrs.evolve(
-        problem,
-        before=problem.before[rows],
-        kind=problem.kind[rows],
+    parts = problem.taken(
+        rows,
         leader=np.full(rows.size, -1, dtype=np.int32),
         base=(times * base + unit // 2) // unit,
         topic=np.zeros(rows.size, dtype=np.int32),

@@ -55,7 +55,7 @@ def solve(problem: Problem, bounds: Bounds | None = None, *, leaders_last: bool 
         return _solved(problem, bounds, leaders_last)
     # A search reads the partitions of one broker after the other; so they lie side by side in memory.
     order = np.argsort(problem.leader, kind="stable")
-    found = _solved(problem.reordered(order), bounds, leaders_last)
+    found = _solved(problem.taken(order), bounds, leaders_last)
     now = np.empty_like(found.now)
     now[order] = found.now
     return attrs.evolve(found, now=now)

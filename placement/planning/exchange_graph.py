@@ -15,7 +15,8 @@ class Shape(NamedTuple):
     """Hold what a solution never changes: P partitions, B brokers, G groups, C classes, N nodes; brokers are positions.
 
     `before` int32[P, W] the replicas that cost nothing; `kind` int32[P] the class, -1 where nothing may change;
-    `topic` int32[P]; `leader` int32[P], -1 for none; `factor` int64[C]; `must`, `room` int64[C, G]: replicas that a
+    `stays` int32[P, U] brokers that hold it besides; `topic` int32[P]; `leader` int32[P], -1 for none; `fresh` bool[C]
+    whether a class may get new replicas; `factor` int64[C]; `must`, `room` int64[C, G]: replicas that a
     group has at least (0 or 1) and at most; `must_count` int64[C] the groups that must have one; `group` int64[B], -1
     for a broker that holds nothing; `receives` bool[B]; `parent` int64[N], -1 for a root; `first_child` int64[N + 1]
     and `child`; `low` and `high` int64[N] bound the arc to the parent. Cells are nodes topic * B + broker; `missing` is
@@ -23,9 +24,11 @@ class Shape(NamedTuple):
     """
 
     before: Int32Array
+    stays: Int32Array
     kind: Int32Array
     topic: Int32Array
     leader: Int32Array
+    fresh: NDArray[np.bool_]
     factor: Int64Array
     must_count: Int64Array
     must: Int64Array

@@ -123,6 +123,8 @@ def take_out(shape: Shape, key: Int64Array, key_count: int, buckets: Buckets, ce
 
 def fresh(shape: Shape, now: Int32Array, row: int, leaving: int, key: int, key_count: int, buckets: Buckets) -> int:
     """Return a cell with `key` whose broker never held the partition and may now; -1 if there is none."""
+    if not shape.fresh[shape.kind[row]]:
+        return -1
     group_count = shape.room.shape[1]
     first = (np.int64(shape.topic[row]) * key_count + key) * group_count
     for group in range(group_count):
@@ -131,7 +133,9 @@ def fresh(shape: Shape, now: Int32Array, row: int, leaving: int, key: int, key_c
             continue
         for place in range(start, end):
             broker = buckets.member[place] % shape.group.size
-            if slot_of(now, row, broker) < 0 and slot_of(shape.before, row, broker) < 0:
+            if slot_of(now, row, broker) >= 0 or slot_of(shape.before, row, broker) >= 0:
+                continue
+            if slot_of(shape.stays, row, broker) < 0:
                 return int(buckets.member[place])
     return -1
 

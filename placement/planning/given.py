@@ -1,9 +1,21 @@
 """Read what a plan starts from, and what the rules allow, from the view and the goal, for the planner and the check.
 
-What it decides: which brokers may hold replicas, how many each partition shall have, who led, and who leads after a
-plan; and the questions that the bounds of replicas and of leaders answer (question.py).
+What it decides: which partitions change, which of their replicas stay, which may be chosen to stay, how many are wanted
+besides, and who leads after a plan; and the questions that the bounds of replicas and of leaders answer (question.py).
 
-Example: a fenced broker is not live, so its replicas are not among those `wanted`, and they stay.
+A broker that is down (broker/liveness.py) receives nothing and leads nothing. A cordoned one receives nothing either,
+and Kafka 4.4 refuses each target that names one (KAFKA-20832), so no partition changes that it holds.
+
+Goals `balance`, `add` and `racks` may change every other partition: replicas on brokers that are down stay, the others
+are free. Goals `drain` and `factor` change only partitions that hold a replica on a removed broker, or whose number of
+replicas is another one; of these
+
+- one that lacks replicas keeps all others, and gets new ones;
+- one that has too many gets none, if enough are on live brokers. It keeps those in sync first: the leader, the
+  preferred leader, then those that leave the loads most even. Those on brokers that are down go first;
+- a leader stays if its replica does.
+
+Example: replicas 1, 2, 3, of which 3 is down, with factor 2: 1 and 2 stay. Source: ours.
 """
 
 from __future__ import annotations
@@ -13,7 +25,7 @@ import numpy as np
 
 from broker.broker_rows import broker_rows
 from broker.cluster import PAD, BoolArray, ClusterView, Int32Array, Int64Array
-from broker.row_flags import any_in_row, count_in_row, first_in_row
+from broker.row_flags import any_in_row, count_in_row, first_in_row, members
 from placement.planning.goal import Goal, copy_sizes, excluded_rows
 from placement.planning.question import Question
 
@@ -22,9 +34,11 @@ from placement.planning.question import Question
 class Given:
     """Hold what a goal makes of a view's partitions; brokers are positions in the view.
 
-    `rows` int32[P, W] all replicas; `live` bool[B] may hold replicas; `fenced` (down in any way) keep theirs and gain
-    none, `cordoned` hold replicas but gain none, `removed` keep none; `changes` bool[P] tells which partitions may
-    change; `wanted` int64[P] replicas on live brokers; `leader` int32[P], -1 where no live broker can lead.
+    `rows` int32[P, W] all replicas. Of brokers, bool[B]: `live` may hold replicas of partitions that change; `fenced`
+    (down in any way), `cordoned` and `removed` not; `receives` may get new ones. Of partitions: `changes` bool[P]
+    whether it may change; `stays` and `own` bool[P, W] the replicas that stay, and those that may be chosen; `fresh`
+    bool[P] whether it may get new ones; `wanted` int64[P] replicas besides those that stay; `leader` int32[P] who
+    leads, or would after a preferred election, -1 where no live broker can; `listed` int32[P] who leads now.
     """
 
     rows: Int32Array
@@ -32,41 +46,87 @@ class Given:
     fenced: BoolArray
     cordoned: BoolArray
     removed: BoolArray
+    receives: BoolArray
+    pool: BoolArray
     changes: BoolArray
+    stays: BoolArray
+    own: BoolArray
+    fresh: BoolArray
     wanted: Int64Array
     leader: Int32Array
+    listed: Int32Array
+    is_narrow: bool
 
     @classmethod
     def read(cls, view: ClusterView, goal: Goal) -> Given:
         """Return what a goal makes of a view that has the added brokers."""
-        rows = view.replica_rows
+        rows, count = view.replica_rows, count_in_row(view.replica_rows >= 0)
         removed = np.isin(view.broker_ids, goal.remove)
         fenced = ~view.alive & ~removed
+        cordoned = view.alive & ~removed & view.flag("cordoned")
+        live = view.alive & ~removed & ~cordoned
+        receives = live & added(view, goal) if goal.new_only_receives else live
+        kept = (rows >= 0) & ~_on(removed, rows)
+        factor = count if goal.factor is None else np.full_like(count, goal.factor)
         changes = ~excluded_rows(view, goal)
-        stay = count_in_row(np.append(fenced, False)[rows])
-        factor = count_in_row(rows >= 0) if goal.factor is None else goal.factor
-        wanted = np.where(changes, np.maximum(factor - stay, 0), 0).astype(np.int64)
-        live = ~removed & ~fenced
+        if goal.is_narrow:
+            changes = changes & ((count_in_row(kept) < count) | (count != factor))
+            stays, own, fresh = _narrow(view, rows, kept, factor)
+        else:
+            changes = changes & ~any_in_row(_on(cordoned, rows))
+            stays, own, fresh = _on(fenced, rows), _on(live, rows), np.ones(count.size, dtype=np.bool_)
         return cls(
             rows=rows,
             live=live,
             fenced=fenced,
-            cordoned=live & view.flag("cordoned"),
+            cordoned=cordoned,
             removed=removed,
+            receives=receives,
+            pool=receives if goal.is_narrow else live,
             changes=changes,
-            wanted=wanted,
+            stays=stays & changes[:, None],
+            own=own & changes[:, None],
+            fresh=fresh & changes,
+            wanted=np.where(changes, np.maximum(factor - count_in_row(stays), 0), 0).astype(np.int64),
             leader=_former_leaders(view, rows),
+            listed=_listed_leaders(view, rows),
+            is_narrow=goal.is_narrow,
         )
 
-    @property
-    def stays(self) -> BoolArray:
-        """Return which replicas stand on fenced brokers, bool[P, W]."""
-        return np.asarray(np.append(self.fenced, False)[self.rows])
 
-    def receives(self, view: ClusterView, goal: Goal) -> BoolArray:
-        """Return which brokers may receive a replica, bool[B]."""
-        able = self.live & ~self.cordoned
-        return able & added(view, goal) if goal.new_only_receives else able
+def _on(brokers: BoolArray, rows: Int32Array) -> BoolArray:
+    """Return which replicas stand on the flagged brokers, bool[P, W]."""
+    return np.asarray(np.append(brokers, False)[rows])
+
+
+def _narrow(
+    view: ClusterView, rows: Int32Array, kept: BoolArray, factor: Int64Array
+) -> tuple[BoolArray, BoolArray, BoolArray]:
+    """Return which replicas stay, which may be chosen, bool[P, W] twice, and which partitions get new ones, bool[P].
+
+    `kept` are the replicas that are not on removed brokers.
+    """
+    alive, isr = kept & _on(view.alive, rows), view.partitions.isr
+    in_sync = alive if isr is None else alive & members(view.partitions.replicas, isr)
+    lacks = count_in_row(kept) <= factor
+    enough, some = count_in_row(in_sync) >= factor, count_in_row(alive) >= factor
+    first = in_sync & (rows == _listed_leaders(view, rows)[:, None])
+    preferred = in_sync & (np.arange(rows.shape[1]) == 0) & (count_in_row(first) < factor)[:, None]
+    stays = np.select(
+        [lacks[:, None], enough[:, None], some[:, None]], [kept, first | preferred, in_sync], default=alive
+    )
+    chosen = np.where(enough[:, None], in_sync, alive) & ~stays & (~lacks & some)[:, None]
+    return np.asarray(stays), np.asarray(chosen), np.asarray(lacks | ~some)
+
+
+def _listed_leaders(view: ClusterView, rows: Int32Array) -> Int32Array:
+    """Return who leads as the view lists it, int32[P]; the first live replica where it lists nobody, -1 for none."""
+    able, listed = _on(view.alive, rows), view.partitions.leader
+    leader = first_in_row(rows, able)
+    if listed is None or not rows.shape[1]:
+        return leader
+    place = broker_rows(view.broker_ids, listed)
+    return np.where(any_in_row(able & (rows == place[:, None])), place, leader).astype(np.int32)
 
 
 def added(view: ClusterView, goal: Goal) -> BoolArray:
@@ -75,18 +135,14 @@ def added(view: ClusterView, goal: Goal) -> BoolArray:
 
 
 def _former_leaders(view: ClusterView, rows: Int32Array) -> Int32Array:
-    """Return who led: the first replica if it is alive, else who is listed, else the first that is alive.
+    """Return who leads once preferred leaders do: the first replica if it is alive, else who is listed.
 
-    A preferred election would bring the first back; a broker that is to be removed leads too.
+    A broker that is to be removed leads too.
     """
-    able = np.append(view.alive, False)[rows]
-    leader = first_in_row(rows, able)
-    listed = view.partitions.leader
-    if listed is not None and rows.shape[1]:
-        place = broker_rows(view.broker_ids, listed)
-        good = any_in_row(able & (rows == place[:, None])) & ~able[:, 0]
-        leader = np.where(good, place, leader).astype(np.int32)
-    return leader
+    able = _on(view.alive, rows)
+    if not rows.shape[1]:
+        return first_in_row(rows, able)
+    return np.where(able[:, 0], rows[:, 0], _listed_leaders(view, rows)).astype(np.int32)
 
 
 def target_rows(view: ClusterView, rows: Int64Array, replicas: Int32Array) -> Int32Array:
@@ -101,32 +157,35 @@ def target_rows(view: ClusterView, rows: Int64Array, replicas: Int32Array) -> In
 
 
 def leaders_of(view: ClusterView, goal: Goal, target: Int32Array) -> tuple[Int32Array, Int32Array]:
-    """Return who leads each partition before and after a plan, positions of brokers, int32[P] twice, -1 for nobody."""
+    """Return who leads each partition now and after a plan, positions of brokers, int32[P] twice, -1 for nobody."""
     given = Given.read(view, goal)
-    return given.leader, leading(given, target)
+    return given.listed, leading(given, target)
 
 
 def replica_question(view: ClusterView, goal: Goal, given: Given) -> Question:
     """Return the question of who holds replicas: in counts, or in bytes where these become even."""
-    pinned = given.rows[~given.changes]
-    leader = np.where(given.changes & np.append(given.live, False)[given.leader], given.leader, PAD)
-    base = np.bincount(pinned[pinned >= 0], minlength=given.live.size).astype(np.int64)
+    others = np.where(given.changes[:, None] & ~given.stays, PAD, given.rows)
+    can_lose = ~given.is_narrow & any_in_row(given.own & (given.rows == given.leader[:, None]))
     sizes = copy_sizes(view) if goal.by_bytes else None
-    if sizes is not None:
-        base = bytes_of(np.where(given.changes[:, None], PAD, given.rows), sizes, given.live.size)
     return Question(
         rows=given.rows,
         wanted=given.wanted,
-        leader=leader.astype(np.int32),
+        own=given.own,
+        stays=given.stays,
+        fresh=given.fresh,
+        leader=np.where(can_lose, given.leader, PAD).astype(np.int32),
         live=given.live,
-        stays=given.fenced,
-        receives=given.receives(view, goal),
-        cordoned=given.cordoned,
+        receives=given.receives,
+        pool=given.pool,
         rack=Question.rack_numbers(view),
-        base=base,
+        base=_counted(others, given.live.size) if sizes is None else bytes_of(others, sizes, given.live.size),
         topic=view.partitions.topic_index,
         weights=None if sizes is None else np.where(given.wanted > 0, sizes, 0),
     )
+
+
+def _counted(rows: Int32Array, count: int) -> Int64Array:
+    return np.bincount(rows[rows >= 0], minlength=count).astype(np.int64)
 
 
 def bytes_of(rows: Int32Array, sizes: Int64Array, count: int) -> Int64Array:
@@ -137,30 +196,44 @@ def bytes_of(rows: Int32Array, sizes: Int64Array, count: int) -> Int64Array:
     return loads[:count]
 
 
+def staying_leaders(given: Given, target: Int32Array) -> Int32Array:
+    """Return the leaders that no plan replaces, int32[P]; -1 where one is to be chosen among the `target` replicas."""
+    leader = np.where(given.changes, PAD, given.leader)
+    if given.is_narrow:
+        able = np.where(_on(given.live, target), target, PAD)
+        for who in (given.listed, given.leader):
+            stays = given.changes & (who >= 0) & any_in_row(able == who[:, None])
+            leader = np.where(stays, who, leader)
+    return leader.astype(np.int32)
+
+
 def leader_question(given: Given, target: Int32Array) -> Question:
     """Return the question of who leads: one live replica of each target, whatever its rack."""
     count = given.live.size
-    able = (target >= 0) & np.append(given.live, False)[target]
-    asked = given.changes & any_in_row(able)
+    able = (target >= 0) & _on(given.live, target)
+    fixed = staying_leaders(given, target)
+    asked = given.changes & any_in_row(able) & (fixed < 0)
     kept = any_in_row(able & (target == given.leader[:, None]))
-    fixed = given.leader[~asked & (given.leader >= 0)]
     none = np.zeros(count, dtype=np.bool_)
     return Question(
         rows=np.where(able, target, PAD).astype(np.int32),
         wanted=asked.astype(np.int64),
+        own=able,
+        stays=np.zeros_like(able),
+        fresh=np.zeros_like(asked),
         leader=np.where(asked & kept, given.leader, PAD).astype(np.int32),
         live=given.live,
-        stays=none,
         receives=none,
+        pool=none,
         rack=np.arange(count, dtype=np.int64),
-        base=np.bincount(fixed, minlength=count).astype(np.int64),
+        base=_counted(fixed, count),
         topic=np.zeros(target.shape[0], dtype=np.int32),
     )
 
 
 def leading(given: Given, target: Int32Array) -> Int32Array:
-    """Return who leads after the plan: the first live replica, but who led stays where the first one is fenced."""
-    able = (target >= 0) & np.append(given.live, False)[target]
+    """Return who leads after the plan: the first live replica, but who led stays where the first one is down."""
+    able = (target >= 0) & _on(given.live, target)
     leader = first_in_row(target, able)
     if not target.shape[1]:
         return leader

@@ -25,8 +25,8 @@ MEASURES: Final = ("replicas", "bytes")
 """What a plan moves the least of."""
 
 KINDS: Final = ("balance", "drain", "add", "racks", "factor")
-EVEN_KINDS: Final = ("balance", "add", "factor")
-"""The kinds that make loads as even as they can be; the others leave brokers as they are where they can."""
+NARROW_KINDS: Final = ("drain", "factor")
+"""The kinds that change only what removed brokers and the factor ask for; the others may change every partition."""
 
 SHOWN_MAX: Final = 5
 """Brokers or partitions that a sentence names, at most."""
@@ -48,7 +48,8 @@ class Goal:
     partition should have. Topics of `exclude_topics` stay as they are. With `only_leaders` no replica moves. With
     `per_topic` each topic is spread evenly by itself as well. With `new_only_receives` only the brokers of `add`
     receive replicas. With `strict_racks` a partition with more replicas than racks is refused. A plan moves the least
-    of what `by` says. Replicas become as even as they can be, bytes within a `tolerance`: each broker ends within that
+    of what `by` says. Goals `drain` and `factor` change no other partition than they must, nor move what can stay
+    (given.py). Replicas become as even as that allows, bytes within a `tolerance`: each broker ends within that
     fraction of its reachable mean. With `capacity` bytes become even in proportion to these disk bytes, which every
     broker that stays must have.
     """
@@ -91,8 +92,17 @@ class Goal:
         if self.by_bytes and self.only_leaders:
             raise UsageError("a plan of leaders alone copies no byte; leave out --by bytes, or --only-leaders")
         self._check_tolerance()
+        self._check_narrow()
         if self.only_leaders and (self.kind == "racks" or self.per_topic or self.strict_racks):
             raise UsageError("a plan of leaders alone moves no replica: it changes no racks, nor replicas of a topic")
+
+    def _check_narrow(self) -> None:
+        if self.is_narrow and self.per_topic:
+            other = "--goal balance --remove IDS" if self.kind == "drain" else "--goal balance afterwards"
+            raise UsageError(
+                f"goal {self.kind} changes only the partitions that it must, and --per-topic spreads all of a topic; "
+                f"use {other}"
+            )
 
     def _check_racks_of_added(self) -> None:
         racks: dict[BrokerId, str] = {}
@@ -132,8 +142,13 @@ class Goal:
 
     @property
     def is_even(self) -> bool:
-        """Return whether loads become as even as they can be."""
-        return self.kind in EVEN_KINDS
+        """Return whether loads become as even as the goal allows; else brokers may stay as uneven as they are."""
+        return self.kind != "racks" and not (self.is_narrow and self.by_bytes)
+
+    @property
+    def is_narrow(self) -> bool:
+        """Return whether only those partitions change that removed brokers and the factor ask for."""
+        return self.kind in NARROW_KINDS
 
 
 def with_added(view: ClusterView, goal: Goal) -> ClusterView:

@@ -11,13 +11,13 @@ from typing import Final
 
 import numpy as np
 
-from broker.cluster import ClusterView, distinct_ids
+from broker.cluster import PAD, ClusterView, distinct_ids
 from broker.min_isr import min_isr_by_topic
 from broker.row_flags import any_in_row, count_in_row
 from broker.units import format_size
 from broker.wording import counted
 from placement.planning.completion import Completion, completion, drifted_rows, unblocked_by_newer_release
-from placement.planning.findings import down_targets, drained_if_gone, named, named_down, naming_cordoned
+from placement.planning.findings import down_targets, drained_if_gone, named, named_down
 from placement.planning.goal import copy_sizes, excluded_rows
 from placement.planning.plan import Plan
 from placement.planning.reassignment import Reassignment
@@ -38,7 +38,7 @@ def _notes(plan: Plan, done: Completion) -> Iterator[str]:
         yield f"{bare} of {counted(len(plan.view.brokers), 'broker')} without a known rack, each a rack of its own"
     cordoned = _cordoned(plan)
     if cordoned:
-        yield f"{cordoned} cordoned: no plan gives a replica there, and what is there may stay"
+        yield f"{cordoned} cordoned: partitions there stay as they are, as Kafka 4.4 refuses others (KAFKA-20832)"
     yield from _down(plan)
     yield from _held_already(plan)
     idle = _idle(plan)
@@ -60,12 +60,6 @@ def _notes(plan: Plan, done: Completion) -> Iterator[str]:
             f"the plan names {named_down(down)}: kafka-reassign-partitions --execute knows live brokers only and "
             "refuses the whole file until they are back"
         )
-    kept = naming_cordoned(moved)
-    if kept.any():
-        yield (
-            f"{counted(int(kept.sum()), 'partition')} of the plan with a replica that stays on a cordoned broker: "
-            "4.3 takes them, 4.4 refuses such a target (KAFKA-20832) until it is uncordoned"
-        )
     yield from _waiting(moved, done)
     single = int(np.count_nonzero(any_in_row(moved.added) & (count_in_row(moved.current >= 0) == 1)))
     if single:
@@ -80,7 +74,7 @@ def _notes(plan: Plan, done: Completion) -> Iterator[str]:
         yield "bytes are unknown: --sizes gives them"
     yield from _unproven(plan)
     for what, proof in (("replicas", plan.certificate.replicas), ("leaders", plan.certificate.leaders)):
-        if what == "replicas" and plan.goal.by_bytes:
+        if plan.goal.is_narrow or (what == "replicas" and plan.goal.by_bytes):
             continue
         if proof is not None and proof.totals.size > 1 and proof.is_even:
             low, high = int(proof.even_low[proof.block >= 0].min()), int(proof.even_high.max())
@@ -123,10 +117,10 @@ def _down(plan: Plan) -> Iterator[str]:
     """Yield which brokers look down, and that they receive nothing."""
     down = {number: how for number, how in plan.view.seen_down.items() if number not in plan.goal.remove}
     if down:
-        verb = "looks" if len(down) == 1 else "look"
+        stay = np.isin(np.append(plan.view.broker_ids, PAD)[plan.target], list(down)).any()
         yield (
-            f"{named_down(down)} {verb} down: no replica and no leader goes there, and what is there stays; "
-            f"{drained_if_gone(list(down))}"
+            f"{named_down(down)} {'looks' if len(down) == 1 else 'look'} down: no replica and no leader goes "
+            f"there{', and what is there stays' if stay else ''}; {drained_if_gone(list(down))}"
         )
 
 

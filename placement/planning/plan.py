@@ -37,12 +37,12 @@ from placement.planning.certificate import Proof, TopicProof
 from placement.planning.check import Certificate, Tally, faults, tally
 from placement.planning.even_bytes import solve_bytes
 from placement.planning.exchange import solve
-from placement.planning.given import Given, replica_question, target_rows
+from placement.planning.given import Given, replica_question, staying_leaders, target_rows
 from placement.planning.goal import Goal, with_added
 from placement.planning.problem import Bounds, InfeasibleError, Problem, Solution
 from placement.planning.question import first_without_place
 from placement.planning.reassignment import Reassignment, packed, widened
-from placement.planning.refusals import check_brokers, check_sources, check_view, refuse_row
+from placement.planning.refusals import check_completes, check_given, check_sources, check_view, refuse_row
 from placement.planning.rules import leader_problem, replica_problem
 
 _WEIGHT_DIGITS_LEAST = 3
@@ -81,7 +81,7 @@ def make_plan(view: ClusterView, goal: Goal) -> Plan:
     check_sources(view, goal)
     known = with_added(view, goal)
     given = Given.read(known, goal)
-    check_brokers(known, goal, given)
+    check_given(known, goal, given)
     now, proof = given.rows, None
     if not goal.only_leaders:
         problem = replica_problem(known, goal, given)
@@ -97,12 +97,15 @@ def make_plan(view: ClusterView, goal: Goal) -> Plan:
         now = _with_staying(given, placed)
     leaders = leader_problem(given, now)
     chosen, leader_proof = _solved(leaders, goal, _loads(given.leader, given.live.size))
-    target = _ordered(given, now, np.where(leaders.kind >= 0, chosen.now[:, 0], PAD).astype(np.int32))
+    leader = np.where(leaders.kind >= 0, chosen.now[:, 0], staying_leaders(given, now))
+    target = _ordered(given, now, np.where(given.changes, leader, PAD).astype(np.int32))
     certificate = Certificate(replicas=proof, leaders=leader_proof)
+    changed = _changed(known, given, target)
+    check_completes(changed, goal)
     return Plan(
         view=known,
         goal=goal,
-        reassignment=_changed(known, given, target),
+        reassignment=changed,
         certificate=certificate,
         tally=tally(known, goal, target, certificate),
     )
@@ -160,16 +163,9 @@ def _by_topic(problem: Problem, view: ClusterView) -> Problem:
     starts = np.searchsorted(topic[order], np.arange(len(view.topics) + 1))
     for number in range(len(view.topics)):
         rows = order[starts[number] : starts[number + 1]]
-        if not rows.size or int(problem.kind[rows[0]]) < 0:
+        if (problem.kind[rows] < 0).all():
             continue
-        part = attrs.evolve(
-            problem,
-            before=problem.before[rows],
-            kind=problem.kind[rows],
-            leader=problem.leader[rows],
-            topic=np.zeros(rows.size, dtype=np.int32),
-            base=np.zeros_like(problem.base),
-        )
+        part = problem.taken(rows, topic=np.zeros(rows.size, dtype=np.int32), base=np.zeros_like(problem.base))
         alone = solve(part, leaders_last=False)
         low[number], high[number] = alone.low, alone.high
     return attrs.evolve(problem, topic=topic, topic_low=low, topic_high=high)

@@ -1,8 +1,9 @@
 """Define a problem of exchanges: partitions, the brokers that may hold them, and bounds on loads.
 
 Constraints: brokers are positions 0..B-1. A partition of class c is held by factor[c] brokers, of each group between
-must[c, g] and room[c, g]. Its former brokers cost nothing, others 1, and only brokers that may receive can be others. A
-broker's load is the partitions it holds plus what it holds besides (`base`).
+must[c, g] and room[c, g], besides those of `stays`, which is fixed. Its former brokers cost nothing, others 1, and only
+brokers that may receive can be others, of partitions of a class with fresh[c]. A broker's load is the partitions it
+holds plus what it holds besides (`base`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ class Problem:
     """Hold a problem of P partitions, B brokers, G groups, C classes and T topics; brokers are positions.
 
     `before` int32[P, W], -1 pads; `kind` int32[P], -1 where nothing may change; `leader` int32[P], -1 for none;
+    `stays` int32[P, V] brokers that hold the partition in any case, -1 pads anywhere; `fresh` bool[C];
     `factor` int64[C]; `must` and `room` int64[C, G]; `group` int64[B], -1 for a broker that may hold nothing;
     `receives` bool[B]; `base` int64[B]. `topic` int32[P] and `topic_low`, `topic_high` int64[T, B] bound what a broker
     holds of one topic; without such bounds all partitions are of topic 0. Loads are even by `share` int64[B], the
@@ -39,6 +41,8 @@ class Problem:
     receives: NDArray[np.bool_]
     base: Int64Array
     topic: Int32Array
+    stays: Int32Array
+    fresh: NDArray[np.bool_]
     topic_low: Int64Array | None = None
     topic_high: Int64Array | None = None
     share: Int64Array | None = None
@@ -61,22 +65,19 @@ class Problem:
             "receives": np.ones(groups.size, dtype=np.bool_),
             "base": np.zeros(groups.size, dtype=np.int64),
             "topic": np.zeros(count, dtype=np.int32),
+            "stays": np.empty((count, 0), dtype=np.int32),
         }
-        return cls(**(given | other))
+        given |= other
+        return cls(**({"fresh": np.ones(given["factor"].size, dtype=np.bool_)} | given))
 
     def __attrs_post_init__(self) -> None:
         named = self.leader >= 0
         assert bool(any_in_row(self.before == self.leader[:, None])[named].all()), "a leader holds its partition"
 
-    def reordered(self, order: Int64Array) -> Problem:
-        """Return the same problem with its partitions in another order."""
-        return attrs.evolve(
-            self,
-            before=self.before[order],
-            kind=self.kind[order],
-            leader=self.leader[order],
-            topic=self.topic[order],
-        )
+    def taken(self, rows: Int64Array, **other: Any) -> Problem:
+        """Return the problem of the partitions at `rows`, in that order."""
+        columns = {name: getattr(self, name)[rows] for name in ("before", "kind", "leader", "topic", "stays")}
+        return attrs.evolve(self, **(columns | other))
 
     @property
     def live(self) -> NDArray[np.bool_]:

@@ -4,10 +4,11 @@ What it decides: for every partition the least of the sum over its brokers of (c
 that the rules allow. It is the part of a plan's lower bound that depends on the partitions, and shares nothing with the
 solver.
 
-Constraints: f replicas are placed on live brokers besides those that stay on fenced ones. Let a racks be open: those of
-which no fenced broker holds the partition, with a live broker that is not cordoned or that holds it. If f <= a, each
+Constraints: besides the replicas that stay, `wanted` ones are placed: former ones that may be chosen, and, where the
+partition may get new ones, brokers that receive. Racks are open where one of the pool stands (of a partition that gets
+nothing new: one of its choices), and no replica of the partition stays. If no more are wanted than racks are open, each
 open rack holds at most one and the others none; else each open rack holds at least one and the rest are anywhere. A
-broker that did not hold the partition costs `fresh` and must receive; the former leader saves `lead`.
+broker that did not hold the partition costs `fresh`; the former leader saves `lead`.
 
 How: candidates are the partition's own brokers and the cheapest ones that receive: with f <= a the cheapest of each of
 the f + W cheapest racks, with f > a the f + W cheapest of each rack. Sorted by cost, the first of each rack count.
@@ -23,7 +24,7 @@ import attrs
 import numpy as np
 
 from broker.cluster import PAD, BoolArray, ClusterView, Int32Array, Int64Array
-from broker.row_flags import any_in_row
+from broker.row_flags import distinct_in_row, members
 
 FAR: Final = 1 << 60
 """Costs more than anything: no broker there can be had."""
@@ -35,22 +36,25 @@ _ROWS_AT_ONCE: Final = 1 << 16
 class Question:
     """Hold what may be placed where: `rows` int32[P, W] positions, -1 pads, and what the rules say of brokers.
 
-    `wanted` int64[P] replicas on live brokers, 0 where nothing changes; `leader` int32[P], -1 where none can be lost;
-    `base` int64[B] what brokers hold besides; `topic` int32[P]; `cordoned` bool[B] live brokers that may receive
-    nothing, None if there are none. Loads count replicas, or, where `weights` int64[P] are given, bytes: what a replica
-    of each partition adds to a load, and to a cost. `base` is then in bytes too.
+    `wanted` int64[P] replicas besides those that stay, 0 where nothing changes; `own` and `stays` bool[P, W] mark the
+    replicas that may be chosen, and those that stay; `fresh` bool[P] partitions that may get new ones; `leader`
+    int32[P], -1 where none can be lost; `live` bool[B] whose loads count; `pool` bool[B] whose racks are open;
+    `base` int64[B] what brokers hold besides; `topic` int32[P]. Loads count replicas, or, where `weights` int64[P] are
+    given, bytes: what a replica of each partition adds to a load, and to a cost. `base` is then in bytes too.
     """
 
     rows: Int32Array
     wanted: Int64Array
+    own: BoolArray
+    stays: BoolArray
+    fresh: BoolArray
     leader: Int32Array
     live: BoolArray
-    stays: BoolArray
     receives: BoolArray
+    pool: BoolArray
     rack: Int64Array
     base: Int64Array
     topic: Int32Array
-    cordoned: BoolArray | None = None
     weights: Int64Array | None = None
 
     @classmethod
@@ -82,23 +86,35 @@ class Question:
     def least_costs(self, price: Int64Array, *, fresh: int, lead: int, rows: Int64Array) -> Int64Array:
         """Return the least cost of each of `rows`, int64[N]; FAR for one that no set of brokers may hold."""
         costs = np.zeros(rows.size, dtype=np.int64)
-        racks = _Racks.of(self)
         order = np.argsort(price, kind="stable")
         able = order[self.receives[order] & self.live[order]]
         for factor in np.unique(self.wanted[rows][self.wanted[rows] > 0]).tolist():
             places = np.flatnonzero(self.wanted[rows] == factor)
             for part in np.split(places, range(_ROWS_AT_ONCE, places.size, _ROWS_AT_ONCE)):
-                held, leader = self.rows[rows[part]], self.leader[rows[part]]
-                is_live = np.append(self.live, False)[held]
-                own = np.where(is_live, np.append(price, 0)[held] - lead * (held == leader[:, None]), FAR)
+                chosen = rows[part]
+                held, fresh_rows = self.rows[chosen], self.fresh[chosen]
+                saved = lead * (held == self.leader[chosen][:, None])
+                own = np.where(self.own[chosen], np.append(price, 0)[held] - saved, FAR)
                 rack = np.append(self.rack, PAD)[held]
-                barred, open_count = racks.barred(held), racks.open_count(held)
-                for chosen, needs_all in ((factor <= open_count, False), (factor > open_count, True)):
-                    if chosen.any():
+                barred = np.where(self.stays[chosen], rack, PAD)
+                open_count = self._open_count(np.where(self.own[chosen], rack, PAD), barred, fresh_rows)
+                for asked, needs_all in ((factor <= open_count, False), (factor > open_count, True)):
+                    if asked.any():
                         new = _cheapest(able, self.rack, factor + held.shape[1], each=needs_all)
-                        found = _sorted_costs(held[chosen], own[chosen], rack[chosen], new, self.rack, price + fresh)
-                        costs[part[chosen]] = _totals(*found, barred[chosen], factor, open_count[chosen], needs_all)
+                        taken = (held[asked][:, :, None] == new[None, None, :]).any(axis=1) | ~fresh_rows[asked, None]
+                        new_costs = np.where(taken, FAR, (price + fresh)[new])
+                        new_racks = np.broadcast_to(self.rack[new], taken.shape)
+                        found = _sorted_costs(own[asked], rack[asked], new_costs, new_racks)
+                        costs[part[asked]] = _totals(*found, barred[asked], factor, open_count[asked], needs_all)
         return costs
+
+    def _open_count(self, own: Int64Array, barred: Int64Array, fresh: BoolArray) -> Int64Array:
+        """Return how many racks are open to each partition, int64[N]; `own` and `barred` are racks, int64[N, W]."""
+        in_pool = np.zeros(int(self.rack.max(initial=-1)) + 2, dtype=np.bool_)
+        in_pool[self.rack[self.pool]] = True
+        lost = distinct_in_row(np.where(in_pool[barred], barred, PAD))
+        among_own = distinct_in_row(np.where(members(own, barred), PAD, own))
+        return np.where(fresh, np.count_nonzero(in_pool) - lost, among_own).astype(np.int64)
 
 
 def first_without_place(question: Question) -> int:
@@ -107,46 +123,6 @@ def first_without_place(question: Question) -> int:
     none = np.zeros(question.live.size, dtype=np.int64)
     bad = rows[question.least_costs(none, fresh=1, lead=0, rows=rows) >= FAR]
     return int(bad[0]) if bad.size else -1
-
-
-@attrs.frozen(eq=False)
-class _Racks:
-    """Hold for each rack how many live brokers it has, int64[R], and whether all of them are cordoned, bool[R]."""
-
-    question: Question
-    live_count: Int64Array
-    closed: BoolArray
-
-    @classmethod
-    def of(cls, question: Question) -> _Racks:
-        count = int(question.rack.max(initial=-1)) + 1
-        able = question.live if question.cordoned is None else question.live & ~question.cordoned
-        live_count = np.bincount(question.rack[question.live], minlength=count)
-        return cls(question, live_count, np.bincount(question.rack[able], minlength=count) == 0)
-
-    def barred(self, held: Int32Array) -> Int64Array:
-        """Return the racks of which a fenced broker keeps each partition, int64[N, W], -1 pads."""
-        if not self.question.stays.any():
-            return np.empty((held.shape[0], 0), dtype=np.int64)
-        stays = np.append(self.question.stays, False)[held]
-        return np.where(stays, np.append(self.question.rack, PAD)[held], PAD)
-
-    def open_count(self, held: Int32Array) -> Int64Array:
-        """Return how many racks are open to each partition, int64[N]."""
-        count = np.full(held.shape[0], int(((self.live_count > 0) & ~self.closed).sum()), dtype=np.int64)
-        if not (self.question.stays.any() or self.closed.any()):
-            return count
-        rack = np.append(self.question.rack, PAD)[held]
-        live_rack = np.where(np.append(self.question.live, False)[held], rack, PAD)
-        barred = self.barred(held)
-        for column in range(held.shape[1]):  # Racks of former brokers, each once.
-            mine = rack[:, column : column + 1]
-            seen = any_in_row(rack[:, :column] == mine)
-            known = (mine[:, 0] >= 0) & ~seen & (np.append(self.live_count, 0)[mine[:, 0]] > 0)
-            closed = np.append(self.closed, False)[mine[:, 0]]
-            is_open = ~any_in_row(barred == mine) & (any_in_row(live_rack == mine) | ~closed)
-            count += np.where(known, is_open.astype(np.int64) - ~closed, 0)
-        return count
 
 
 def _cheapest(able: Int64Array, rack: Int64Array, count: int, *, each: bool) -> Int64Array:
@@ -159,12 +135,11 @@ def _cheapest(able: Int64Array, rack: Int64Array, count: int, *, each: bool) -> 
 
 
 def _sorted_costs(
-    held: Int32Array, own: Int64Array, rack: Int64Array, new: Int64Array, racks: Int64Array, price: Int64Array
+    own: Int64Array, own_racks: Int64Array, new: Int64Array, new_racks: Int64Array
 ) -> tuple[Int64Array, Int64Array]:
     """Return the costs of own and new brokers of each partition and their racks, int64[N, C], the cheapest first."""
-    is_held = (held[:, :, None] == new[None, None, :]).any(axis=1)
-    costs = np.concatenate([own, np.where(is_held, FAR, price[new])], axis=1)
-    groups = np.concatenate([rack, np.broadcast_to(racks[new], is_held.shape)], axis=1)
+    costs = np.concatenate([own, new], axis=1)
+    groups = np.concatenate([own_racks, new_racks], axis=1)
     order = np.argsort(costs, axis=1, kind="stable")
     return np.take_along_axis(costs, order, axis=1), np.take_along_axis(groups, order, axis=1)
 

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from broker.cluster import PAD, ClusterView, Int32Array
 from broker.errors import UsageError
+from broker.ids import NO_LEADER
 from broker.min_isr import effective_min_isr, min_isr_of
 from broker.row_flags import any_in_row, count_in_row
 from broker.wording import counted
+from placement.planning.completion import completion
 from placement.planning.given import Given
 from placement.planning.goal import (
     SHOWN_MAX,
@@ -25,7 +27,7 @@ from placement.planning.goal import (
     copy_sizes,
     excluded_rows,
 )
-from placement.planning.reassignment import partition_name
+from placement.planning.reassignment import Reassignment, partition_name
 
 
 def _check_capacity(view: ClusterView, goal: Goal) -> None:
@@ -117,45 +119,54 @@ def _check_min_isr(view: ClusterView, factor: int, chosen: NDArray[np.bool_]) ->
             )
 
 
-def check_brokers(view: ClusterView, goal: Goal, given: Given) -> None:
-    """Refuse factors that the live brokers (with strict racks: their racks) cannot hold, and to drain pinned topics."""
-    _check_pinned(view, given)
-    live, wanted = given.live, given.wanted
-    held, had_live = count_in_row(given.stays), any_in_row((given.rows >= 0) & ~given.stays)
-    most = int(wanted.max(initial=0))
-    count = int(np.count_nonzero(live))
-    if not count:
+def check_given(view: ClusterView, goal: Goal, given: Given) -> None:
+    """Refuse to drain what is pinned, to change what cordoned brokers hold, and factors too great for the brokers."""
+    _check_pinned(view, goal, given)
+    _check_lowered(view, goal, given)
+    fresh = given.wanted - count_in_row(given.own)
+    rows = np.flatnonzero(given.fresh & (fresh > 0))
+    if not rows.size:
+        return
+    if not given.live.any():
         raise PlanRefusedError(
             f"none of the {counted(len(view.brokers), 'broker')} is live and stays; add one, or keep one"
         )
-    bare = (wanted == 0) & (held > 0) & had_live & given.changes
-    if bare.any():
+    count = int(np.count_nonzero(given.live))
+    needed = given.wanted + count_in_row(given.stays & np.append(given.live, False)[given.rows])
+    row = int(rows[np.argmax(needed[rows])])
+    if needed[row] > count:
+        down = int(np.count_nonzero(given.stays[row])) + int(given.wanted[row] - needed[row])
+        besides = f" besides {down} that {'stays' if down == 1 else 'stay'} on brokers that are down" if down else ""
+        able = zip(view.brokers, given.cordoned.tolist(), strict=True)
+        cordoned = [int(one.id) for one, is_cordoned in able if is_cordoned]
+        uncordon = f" (uncordon {brokers_named(cordoned)})" if cordoned else ""
         raise PlanRefusedError(
-            f"{counted(int(bare.sum()), 'partition')} ({_named(view, bare)}) would keep only replicas on fenced "
-            "brokers; bring these brokers back, or remove them too (--remove)"
+            f"{partition_name(view, row)} needs {counted(int(needed[row]), 'live broker')}{besides}, and {count} "
+            f"{'remains' if count == 1 else 'remain'}; {int(needed[row]) - count} more{uncordon}, or a smaller factor "
+            f"(--factor {count + down})"
         )
-    if most > count:
-        row = int(np.argmax(wanted))
-        stays = f" besides {int(held[row])} that stay on fenced brokers" if held[row] else ""
-        raise PlanRefusedError(
-            f"{partition_name(view, row)} needs {most} live brokers{stays}, and {count} remain; "
-            f"{most - count} more, or a smaller factor (--factor {count + int(held[row])})"
-        )
-    if not goal.strict_racks:
-        return
-    racks = sorted({one.rack for one, is_live in zip(view.brokers, live, strict=True) if is_live and one.rack})
-    alone = sum(one.rack is None and bool(is_live) for one, is_live in zip(view.brokers, live, strict=True))
+    if goal.strict_racks:
+        _check_strict(view, given)
+
+
+def _check_strict(view: ClusterView, given: Given) -> None:
+    """Refuse more replicas than there are racks of live brokers."""
+    pairs = list(zip(view.brokers, given.live.tolist(), strict=True))
+    racks = sorted({one.rack for one, is_live in pairs if is_live and one.rack})
+    alone = sum(one.rack is None and is_live for one, is_live in pairs)
+    placed = np.where(given.changes, given.wanted + count_in_row(given.stays), 0)
+    most = int(placed.max(initial=0))
     if racks and most > len(racks) + alone:
         raise PlanRefusedError(
-            f"{partition_name(view, int(np.argmax(wanted)))} has {most} replicas for {counted(len(racks), 'rack')} "
+            f"{partition_name(view, int(np.argmax(placed)))} has {most} replicas for {counted(len(racks), 'rack')} "
             f"({', '.join(racks[:SHOWN_MAX])}{', …' if len(racks) > SHOWN_MAX else ''}); "
             f"{counted(most - len(racks) - alone, 'more rack')}, or no --strict-racks: then each rack gets at least one"
         )
 
 
-def _check_pinned(view: ClusterView, given: Given) -> None:
-    """Refuse to drain a broker that holds replicas of excluded topics."""
-    left = np.append(given.removed, False)[given.rows] & ~given.changes[:, None]
+def _check_pinned(view: ClusterView, goal: Goal, given: Given) -> None:
+    """Refuse to drain a broker that holds what may not change, and to change what a cordoned broker holds."""
+    left = np.append(given.removed, False)[given.rows] & excluded_rows(view, goal)[:, None]
     if left.any():
         row = int(np.argmax(any_in_row(left)))
         broker = int(view.broker_ids[given.rows[row][left[row]][0]])
@@ -163,6 +174,59 @@ def _check_pinned(view: ClusterView, given: Given) -> None:
             f"broker {broker} cannot be removed: it holds {partition_name(view, row)} of an excluded topic "
             f"({counted(int(left.sum()), 'such replica')} on removed brokers); do not exclude the topic"
         )
+    on_cordoned = np.append(given.cordoned, False)[given.rows]
+    must = any_in_row(np.append(given.removed, False)[given.rows])
+    if goal.factor is not None:
+        must |= count_in_row(given.rows >= 0) != goal.factor
+    stuck = must & any_in_row(on_cordoned) & ~excluded_rows(view, goal)
+    if stuck.any():
+        brokers = np.unique(given.rows[stuck][on_cordoned[stuck]])
+        ids = [int(view.broker_ids[place]) for place in brokers.tolist()]
+        raise PlanRefusedError(
+            f"{counted(int(stuck.sum()), 'partition')} ({_named(view, stuck)}) would have to change, with a replica on "
+            f"cordoned {brokers_named(ids)}, which Kafka refuses since 4.4 (KAFKA-20832); uncordon "
+            f"{'it' if len(ids) == 1 else 'them'}, or remove {'it' if len(ids) == 1 else 'them'} too "
+            f"(--remove {','.join(map(str, [*goal.remove, *ids]))})"
+        )
+
+
+def _check_lowered(view: ClusterView, goal: Goal, given: Given) -> None:
+    """Refuse to lower factors together with changes that are not narrow: replicas in sync are to be kept."""
+    if goal.factor is None or goal.is_narrow:
+        return
+    lowered = (count_in_row(given.rows >= 0) > goal.factor) & ~excluded_rows(view, goal)
+    if lowered.any():
+        raise PlanRefusedError(
+            f"{counted(int(lowered.sum()), 'partition')} ({_named(view, lowered)}) would lose replicas, which goal "
+            f"{goal.kind} does not choose by who is in sync; lower the factor first (--goal factor "
+            f"--factor {goal.factor})"
+        )
+
+
+def check_completes(plan: Reassignment, goal: Goal) -> None:
+    """Refuse a new factor that Kafka would not complete as the cluster stands: who is to stay is out of sync."""
+    if goal.factor is None or not plan.count:
+        return
+    done, isr = completion(plan), plan.view.partitions.isr
+    changed = count_in_row(plan.replicas >= 0) != count_in_row(plan.current >= 0)
+    blocked = done.is_blocked & changed
+    if not blocked.any():
+        return
+    place, listed = int(np.argmax(blocked)), plan.view.partitions.leader
+    rows = np.zeros(plan.view.partitions.count, dtype=np.bool_)
+    rows[plan.rows[blocked]] = True
+    in_sync = 0 if isr is None else int(np.count_nonzero(isr[plan.rows[place]] >= 0))
+    held = int(np.count_nonzero(plan.current[place] >= 0))
+    why = (
+        f"of {plan.name(place)} {in_sync} of {counted(held, 'replica')} {'is' if in_sync == 1 else 'are'} in sync, and "
+        "Kafka waits for the others; bring them back in sync"
+    )
+    if listed is not None and int(listed[plan.rows[place]]) == NO_LEADER:
+        why = f"{plan.name(place)} has no leader to copy from; bring one back"
+    raise PlanRefusedError(
+        f"{counted(int(blocked.sum()), 'partition')} ({_named(plan.view, rows)}) would not come to "
+        f"{counted(goal.factor, 'replica')}: {why}, or exclude the topic"
+    )
 
 
 def refuse_row(view: ClusterView, goal: Goal, row: int) -> PlanRefusedError:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from fractions import Fraction
 
-from placement.planning.goal import EVEN_KINDS
 from tests.oracles.plans import Enumerated, Load
 
 Bands = list[tuple[Fraction, Fraction]]
@@ -48,7 +47,7 @@ class EnumeratedBytes(Enumerated):
         assert self.goal.tolerance is not None
         tolerance = Fraction(self.goal.tolerance).limit_denominator(1_000_000)
         bands = [(mean * (1 - tolerance), mean * (1 + tolerance)) for mean in self.means(shares)]
-        if self.goal.kind in EVEN_KINDS:
+        if self.goal.kind in ("balance", "add"):
             return bands
         before = [sum(self.size(row) for row, held in enumerate(self.rows) if b in held) for b in self.live]
         return [(min(low, Fraction(n)), max(high, Fraction(n))) for (low, high), n in zip(bands, before, strict=True)]

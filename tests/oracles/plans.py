@@ -10,9 +10,11 @@ import numpy as np
 
 from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.ids import BrokerId
-from placement.planning.goal import EVEN_KINDS, Goal
+from placement.planning.goal import Goal
 
 Load = tuple[int, ...]
+NARROW = ("drain", "factor")
+"""Goals that change only partitions on removed brokers, or of another factor."""
 
 
 def random_view(seed: int, *, cordoned: float = 0.0) -> ClusterView:
@@ -83,31 +85,71 @@ class Enumerated:
     def __init__(self, view: ClusterView, goal: Goal) -> None:
         self.view, self.goal = view, goal
         self.racks = {b.id: f"alone {b.id}" if b.rack is None else f"rack {b.rack}" for b in view.brokers}
-        self.down = {b.id for b in view.brokers if b.fenced or b.in_controlled_shutdown}
-        self.fenced = self.down - set(goal.remove)
-        self.live = [b.id for b in view.brokers if b.id not in self.down and b.id not in goal.remove]
-        self.cordoned = {b.id for b in view.brokers if b.cordoned}
+        self.down = {b.id for b, alive in zip(view.brokers, view.alive.tolist(), strict=True) if not alive}
+        self.cordoned = {b.id for b in view.brokers if b.cordoned} - self.down - set(goal.remove)
+        self.live = [b.id for b in view.brokers if b.id not in self.down | self.cordoned | set(goal.remove)]
+        new = {number for number, _ in goal.add}
+        self.able = [b for b in self.live if b in new or not goal.new_only_receives]
         self.rows = [[b for b in row if b >= 0] for row in view.partitions.replicas.tolist()]
+        isr = view.partitions.isr
+        self.isr = self.rows if isr is None else [[b for b in row if b >= 0] for row in isr.tolist()]
         names = [view.topics[t].name for t in view.partitions.topic_index.tolist()]
-        self.fixed = [name in goal.exclude_topics for name in names]
+        self.fixed = [self._is_fixed(row, name) for row, name in zip(self.rows, names, strict=True)]
+
+    def _is_fixed(self, held: list[int], topic: str) -> bool:
+        if topic in self.goal.exclude_topics:
+            return True
+        if self.goal.kind in NARROW:
+            return not set(held) & set(self.goal.remove) and self.goal.factor in (None, len(held))
+        return bool(set(held) & self.cordoned)
 
     def sets(self, row: int) -> list[tuple[int, ...]]:
-        """Every set of live brokers that may hold a partition, besides what stays on fenced ones."""
-        held = self.rows[row]
+        """Every set of live brokers that may hold a partition, besides what stays on brokers that are down."""
+        held, goal = self.rows[row], self.goal
         if self.fixed[row]:
             return [tuple(b for b in held if b in self.live)]
-        stays = [b for b in held if b in self.fenced]
-        factor = max((len(held) if self.goal.factor is None else self.goal.factor) - len(stays), 0)
-        added = {number for number, _ in self.goal.add}
-        able = [b for b in self.live if b in held or b not in self.cordoned]
-        usable = [b for b in able if b in held or not self.goal.new_only_receives or b in added]
+        kept = [b for b in held if b not in goal.remove]
+        factor = len(held) if goal.factor is None else goal.factor
+        if goal.kind not in NARROW:
+            stays, own, able, racked = [b for b in kept if b in self.down], kept, self.able, self.live
+        elif len(kept) <= factor:
+            stays, own, able, racked = kept, [], self.able, self.able
+        else:
+            return self.shed(row, kept, factor)
+        choices = [b for b in self.live if (b in own or b in able) and b not in stays]
+        lacks = max(factor - len(stays), 0)
         barred = {self.racks[b] for b in stays}
-        every = max(
-            (len({self.racks[b] for b in one} - barred) for one in itertools.combinations(able, factor)), default=0
-        )
+        every = min(lacks, len({self.racks[b] for b in racked} - barred))
         return [
-            one for one in itertools.combinations(usable, factor) if len({self.racks[b] for b in one} - barred) == every
+            tuple(b for b in (*one, *stays) if b in self.live)
+            for one in itertools.combinations(choices, lacks)
+            if len({self.racks[b] for b in one} - barred) == every
         ]
+
+    def shed(self, row: int, kept: list[int], factor: int) -> list[tuple[int, ...]]:
+        """Every set that a partition with too many replicas may keep: those in sync first, its leaders among them."""
+        up = [b for b in kept if b in self.live]
+        good = [b for b in up if b in self.isr[row]]
+        if len(up) < factor:
+            lacks = factor - len(up)
+            new = [b for b in self.able if b not in up]
+            barred = {self.racks[b] for b in up}
+            every = min(lacks, len({self.racks[b] for b in new} - barred))
+            found = itertools.combinations(new, lacks)
+            return [(*up, *one) for one in found if len({self.racks[b] for b in one} - barred) == every]
+        pool, must = (good, self.leaders(row, good, factor)) if len(good) >= factor else (up, good)
+        found = [one for one in itertools.combinations(pool, factor) if set(must) <= set(one)]
+        barred = {self.racks[b] for b in must}
+        most = max(len({self.racks[b] for b in one if b not in must} - barred) for one in found)
+        return [one for one in found if len({self.racks[b] for b in one if b not in must} - barred) == most]
+
+    def leaders(self, row: int, good: list[int], factor: int) -> list[int]:
+        """Who leads now, then the preferred leader, of those in sync."""
+        held = [b for b in self.rows[row] if b not in self.down]
+        listed = self.view.partitions.leader
+        now = int(listed[row]) if listed is not None and int(listed[row]) in held else held[0]
+        both = [b for b in dict.fromkeys([now, self.rows[row][0]]) if b in good]
+        return both[:factor]
 
     def leader(self, row: int) -> int:
         """Who led before: first replica, listed leader, first live replica."""
@@ -138,6 +180,7 @@ class Enumerated:
                 for one in self.sets(row):
                     new = sum(b not in held for b in one)
                     gone = leader in self.live and leader not in one and not self.fixed[row]
+                    gone = gone and self.goal.kind not in NARROW
                     key = tuple(n + (b in one) for b, n in zip(self.live, load, strict=True))
                     own = self.spent(row, new, gone)
                     spent = (first + own[0], second + own[1])
@@ -152,7 +195,7 @@ class Enumerated:
             return None
         best = min(sum(n * n for n in load) for load in found)
         even = [load for load in found if sum(n * n for n in load) == best]
-        if self.goal.kind in EVEN_KINDS:
+        if self.goal.kind != "racks":
             return min(found[load] for load in even)
         before = [sum(b in row for row in self.rows) for b in self.live]
         low = [min(n, min(load[i] for load in even)) for i, n in enumerate(before)]

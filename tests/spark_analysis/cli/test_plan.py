@@ -98,7 +98,7 @@ def test_a_cordoned_broker_of_a_real_cluster_receives_nothing(
     assert plan(KRAFT, "--at", "200", "--out", str(tmp_path / "out")) == 0
     shown = capsys.readouterr().out
     assert "3 (cordoned)  zone-c        19    19   0    0" in shown
-    assert "broker 3 is cordoned: no plan gives a replica there, and what is there may stay" in shown
+    assert "broker 3 is cordoned: partitions there stay as they are" in shown
     assert plan("--check", str(tmp_path / "out")) == 0
     edited(tmp_path / "out", "certificate.json", ',"cordoned":true', "")
     assert plan("--check", str(tmp_path / "out")) == 1
