@@ -26,10 +26,12 @@
     registration    Decide a broker's registration, fencing and shutdown, as the controller does.
     java/           Reproduce Java's string hash and the iteration order of HashMap and HashSet.
     liveness        Decide from registrations, ISRs and offline replicas which brokers are alive.
+    wholeness       Decide whether a dump lists every partition of its cluster, and what is missing.
     wire/           Read and write Kafka's messages by tables of fields: records of internal topics, metadata.
     cluster         Hold brokers, topics and replicas of one cluster at one moment.
     config/         List Kafka's broker, topic and group settings with defaults, units and source.
     min_isr         Decide the min.insync.replicas of a topic, and where it comes from.
+    known           Sum up what is known of one cluster: whole, alive, min.insync.replicas, sizes.
     requests/       Simulate the request path: acceptor, processors, queues, handlers, purgatory.
     zookeeper       Keep ZooKeeper's tree: versions, sessions, ephemeral nodes, watches.
     group/          Coordinate classic, consumer (KIP-848) and ZooKeeper-era groups.

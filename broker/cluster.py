@@ -25,7 +25,7 @@ Example: one topic "t" of two partitions on brokers 1 and 2, no ISR known:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from functools import cached_property
 from itertools import pairwise
@@ -40,6 +40,8 @@ from broker.errors import UsageError
 from broker.ids import BrokerId
 from broker.java.string_hash import java_string_key
 from broker.liveness import Liveness, liveness
+from broker.wholeness import FILTERED, Wholeness, missing_of
+from broker.wording import listed as listed_names
 
 Int32Array: TypeAlias = NDArray[np.int32]
 Int64Array: TypeAlias = NDArray[np.int64]
@@ -57,6 +59,8 @@ class BrokerView:
 
     `cordoned` says that all its log directories are cordoned, so that Kafka 4.3 places no new replica on it (KIP-1066).
     `in_controlled_shutdown` says that it is about to stop: it leads nothing, is in no ISR, and gets no new replica.
+    `stated` is what a registration or the user states of it, None where nothing does; it counts before all other
+    evidence.
     """
 
     id: BrokerId
@@ -65,15 +69,18 @@ class BrokerView:
     host: str | None = None
     cordoned: bool = False
     in_controlled_shutdown: bool = False
+    stated: Liveness | None = None
 
     @property
     def is_active(self) -> bool:
         """Return whether the broker may lead and join an ISR: it is neither fenced nor in controlled shutdown."""
-        return self.registered is None
+        return self.registered in (None, Liveness.ALIVE)
 
     @property
     def registered(self) -> Liveness | None:
-        """Return why the registration says that the broker is down; None if it does not."""
+        """Return what is stated of the broker; None if only the partitions can show whether it is alive."""
+        if self.stated is not None:
+            return self.stated
         if self.fenced:
             return Liveness.FENCED
         return Liveness.STOPPING if self.in_controlled_shutdown else None
@@ -117,9 +124,23 @@ class SettingsShown(Enum):
     EFFECTIVE = "effective"
 
 
+class MinIsrSource(Enum):
+    """List where a topic's min.insync.replicas may come from, the first that has it wins."""
+
+    TOPIC = "topic"
+    BROKER_DEFAULT = "broker default"
+    CLUSTER_DEFAULT = "cluster default"
+    GIVEN = "given"
+    KAFKA_DEFAULT = "Kafka's default"
+    UNKNOWN = "unknown"
+
+
 @attrs.frozen
 class TopicView:
-    """Describe one topic; `partition_count` is the count that the dump declares, `configs` are those it shows."""
+    """Describe one topic; `partition_count` is the count that the dump declares, `configs` are those it shows.
+
+    `stated_source` is where `min_insync_replicas` comes from, None if from the topic itself.
+    """
 
     name: str
     partition_count: int | None = None
@@ -127,6 +148,14 @@ class TopicView:
     min_insync_replicas: int | None = None
     topic_id: str | None = None
     configs: tuple[tuple[str, str], ...] = ()
+    stated_source: MinIsrSource | None = None
+
+    @property
+    def min_isr_source(self) -> MinIsrSource:
+        """Return where `min_insync_replicas` comes from."""
+        if self.min_insync_replicas is None:
+            return MinIsrSource.UNKNOWN
+        return self.stated_source or MinIsrSource.TOPIC
 
 
 def _int32(value: Any) -> Int32Array:
@@ -234,8 +263,10 @@ class BrokerTotals:
 class ClusterView:
     """Describe one cluster at one moment: brokers, topics, partitions, and totals per broker if the dump has them.
 
-    `partitions_complete` is False when the dump lists only some partitions (Cruise Control's
+    `partitions_complete` is False when the dump lists only some partitions by its form (Cruise Control's
     problem lists, a filtered describe); measures over brokers then come from `totals`.
+    `missing` says what a dump that claims to list every partition leaves out; `wholeness` answers for both.
+    `is_partial_accepted` says that what is listed is to be taken as the whole (--partial).
     `facts` are named values that the dump states of itself, shown but not computed with.
     `settings_shown` says what the `configs` of its topics are.
     """
@@ -248,6 +279,8 @@ class ClusterView:
     partitions: PartitionTable = attrs.field(factory=PartitionTable.empty)
     totals: BrokerTotals | None = None
     partitions_complete: bool = True
+    missing: tuple[str, ...] = ()
+    is_partial_accepted: bool = False
     settings_shown: SettingsShown = SettingsShown.NONE
     log_dirs: tuple[LogDirView, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
@@ -275,12 +308,43 @@ class ClusterView:
         brokers: Iterable[BrokerView] = (),
         **rest: Any,
     ) -> ClusterView:
-        """Return a view of `brokers`, and of every other broker that a partition refers to."""
+        """Return a view of `brokers`, of every other broker that a partition refers to, and of what is missing."""
         listed = {broker.id: broker for broker in brokers}
         for seen in partitions.broker_ids().tolist():
             listed.setdefault(BrokerId(seen), BrokerView(id=BrokerId(seen)))
         ordered = tuple(listed[key] for key in sorted(listed))
-        return cls(name=name, source=source, format=format, brokers=ordered, partitions=partitions, **rest)
+        view = cls(name=name, source=source, format=format, brokers=ordered, partitions=partitions, **rest)
+        return attrs.evolve(
+            view,
+            missing=missing_of(
+                [topic.name for topic in view.topics],
+                [(topic.partition_count, topic.replication_factor) for topic in view.topics],
+                partitions.topic_index,
+                partitions.partition_ids,
+                partitions.replicas,
+                partitions.adding,
+            ),
+        )
+
+    @property
+    def wholeness(self) -> Wholeness:
+        """Return whether the dump lists every partition of the cluster, and why not; see broker/wholeness.py."""
+        filtered = () if self.partitions_complete else (FILTERED,)
+        return Wholeness(filtered + self.missing, self.is_partial_accepted)
+
+    def as_partial(self) -> ClusterView:
+        """Return this view with the partitions listed taken as the whole; why they are not is kept."""
+        missing = self.wholeness.reasons
+        return attrs.evolve(self, partitions_complete=True, missing=missing, is_partial_accepted=True)
+
+    def with_stated(self, stated: Mapping[BrokerId, Liveness]) -> ClusterView:
+        """Return this view with what the user states of brokers; raise UsageError for a broker that it lacks."""
+        unknown = sorted(stated.keys() - {broker.id for broker in self.brokers})
+        if unknown:
+            known = listed_names([str(broker.id) for broker in self.brokers[:10]], len(self.brokers))
+            raise UsageError(f"broker {unknown[0]} is not in cluster {self.name}; its brokers are {known}")
+        brokers = (attrs.evolve(one, stated=stated.get(one.id, one.stated)) for one in self.brokers)
+        return attrs.evolve(self, brokers=tuple(brokers))
 
     @cached_property
     def broker_ids(self) -> Int32Array:
@@ -323,15 +387,15 @@ class ClusterView:
         return np.array([each is Liveness.ALIVE for each in self.liveness], dtype=np.bool_)
 
     @cached_property
-    def known_down(self) -> BoolArray:
-        """Return which brokers are certainly down, bool[B]: not those that are in no ISR, which may be catching up."""
-        return np.array([each not in (Liveness.ALIVE, Liveness.IN_NO_ISR) for each in self.liveness], dtype=np.bool_)
+    def down(self) -> dict[BrokerId, Liveness]:
+        """Return the brokers that are not alive, and why, ascending by id."""
+        pairs = zip(self.brokers, self.liveness, strict=True)
+        return {broker.id: found for broker, found in pairs if found is not Liveness.ALIVE}
 
     @cached_property
     def seen_down(self) -> dict[BrokerId, Liveness]:
-        """Return the brokers that the partitions show to be down, and how, ascending by id."""
-        pairs = zip(self.brokers, self.liveness, strict=True)
-        return {broker.id: found for broker, found in pairs if found.is_inferred}
+        """Return the brokers that the partitions, or the user, show to be down, and how, ascending by id."""
+        return {number: found for number, found in self.down.items() if found.is_inferred}
 
     @property
     def racks(self) -> tuple[str, ...]:

@@ -2,14 +2,15 @@
 
 What it decides: for each broker, in this order of evidence:
 
-- `FENCED`, `STOPPING`: its registration says that it is fenced, or in controlled shutdown;
+- what the user states (`--down`, `--alive`): `STATED_DOWN`, or `ALIVE`;
+- its registration in a metadata log: `FENCED`, `STOPPING` (controlled shutdown), `UNREGISTERED` if it has none though
+  it holds replicas, else `ALIVE`, also where it is in no ISR: a broker is unfenced before it has caught up;
 - `OFFLINE`: every replica that it holds is listed as offline;
 - `IN_NO_ISR`: it holds replicas, leads none and is in the ISR of none;
 - `ALIVE` otherwise, so also a broker that holds nothing, and every broker where no ISR is shown.
 
-A describe shows no registrations, so the last two are the only evidence of a dead broker there. A broker that has just
-started and still catches up in all its partitions looks like `IN_NO_ISR` too: nothing should move onto it yet, but it
-may restart and lead.
+A describe shows no registrations, so the partitions are the only evidence of a dead broker there. A broker that has
+just started and still catches up in all its partitions looks like `IN_NO_ISR` too; `--alive` says so.
 
 Constraints: the ISR of a partition without a leader is no evidence of life: the controller elects a live member of the
 ISR at once, so none of them is live. An observer is out of the ISR by design, and a replica that is being added is not
@@ -26,11 +27,10 @@ Example: replicas 1, 2 and 1, 3; broker 3 is in no ISR.
     >>> [each.value for each in found]
     ['alive', 'alive', 'in no ISR']
 
-Three rules, three words: plans give replicas only to the `alive` (ALIVE alone); outages, rolls and completion leave
-out the `known_down` (IN_NO_ISR may be catching up, so it counts as up); balance and metadata go by the registration:
-`unfenced` is whatever is not `fenced`.
+One word: a broker that is not alive receives no replica, leads nothing, is not restarted, and is no rack of its own.
+Plans, their check and impact, outages, rolls and measures all ask `ClusterView.alive`.
 
-Left out: what an operator knows better; a disk that failed alone, which makes some replicas of a broker offline.
+Left out: a disk that failed alone, which makes some replicas of a broker offline.
 
 Source: Kafka metadata PartitionChangeBuilder.electAnyLeader, ClusterControlManager.isActive, 4.4.0.
 """
@@ -53,15 +53,17 @@ class Liveness(Enum):
     """Liveness of a broker: alive, or the evidence that it is down."""
 
     ALIVE = "alive"
+    STATED_DOWN = "down by --down"
     FENCED = "fenced"
     STOPPING = "in controlled shutdown"
+    UNREGISTERED = "not registered"
     OFFLINE = "every replica offline"
     IN_NO_ISR = "in no ISR"
 
     @property
     def is_inferred(self) -> bool:
-        """Return whether the partitions show it, and no registration."""
-        return self in (Liveness.OFFLINE, Liveness.IN_NO_ISR)
+        """Return whether the partitions or the user show it, and no registration."""
+        return self in (Liveness.STATED_DOWN, Liveness.OFFLINE, Liveness.IN_NO_ISR)
 
 
 def liveness(
@@ -75,7 +77,8 @@ def liveness(
 ) -> tuple[Liveness, ...]:
     """Return what is known of each of B brokers; brokers are positions 0..B-1, and -1 pads.
 
-    `registered` is what the registration of each says, None for nothing; `replicas` int[P, W], `leader` int[P] with -1
+    `registered` is what its registration or the user states of each, None for nothing; `replicas` int[P, W], `leader`
+    int[P] with -1
     for none and less for not shown, `isr` and `offline` int[P, any width]; the replicas in `exempt` (observers,
     those being added) need not be in the ISR. Cost: O(replicas).
     """

@@ -17,7 +17,6 @@ Partition.effectiveMinIsr and ReplicationControlManager.getTopicEffectiveMinIsr,
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
@@ -25,7 +24,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from broker.cluster import ClusterView, Int32Array, TopicView
+from broker.cluster import ClusterView, Int32Array, MinIsrSource, TopicView
 from broker.config.catalog import lookup
 from broker.config.setting import Scope
 from broker.java.numbers import parse_number
@@ -35,17 +34,6 @@ Number = TypeVar("Number", bound=np.signedinteger)
 MIN_ISR: Final = "min.insync.replicas"
 MIN_ISR_UNKNOWN: Final = -1
 """Stands in arrays for a topic whose min.insync.replicas is not known."""
-
-
-class MinIsrSource(enum.Enum):
-    """List where a topic's min.insync.replicas may come from, the first that has it wins."""
-
-    TOPIC = "topic"
-    BROKER_DEFAULT = "broker default"
-    CLUSTER_DEFAULT = "cluster default"
-    GIVEN = "given"
-    KAFKA_DEFAULT = "Kafka's default"
-    UNKNOWN = "unknown"
 
 
 @attrs.frozen
@@ -97,7 +85,12 @@ def with_min_isr(view: ClusterView, given: int | None) -> ClusterView:
     """Return the view with `given` as min.insync.replicas of the topics that do not show theirs."""
     if given is None:
         return view
-    topics = (attrs.evolve(topic, min_insync_replicas=min_isr_of(topic, given)) for topic in view.topics)
+    topics = (
+        topic
+        if topic.min_insync_replicas is not None
+        else attrs.evolve(topic, min_insync_replicas=given, stated_source=MinIsrSource.GIVEN)
+        for topic in view.topics
+    )
     return attrs.evolve(view, topics=tuple(topics))
 
 

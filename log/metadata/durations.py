@@ -215,7 +215,9 @@ class Durations:
                 self._look((topic, number), partition, min_isr, now_ms)
 
     def _min_isr(self, topic: str) -> int:
-        return min_insync_replicas(self._state.configs, topic)
+        count = min_insync_replicas(self._state.configs, topic).count
+        assert count is not None
+        return count
 
 
 def _known(topics: Collection[str]) -> str:

@@ -14,7 +14,8 @@ import numpy as np
 
 from broker.cluster import PAD, BrokerView, ClusterView, Int32Array, PartitionTable, SettingsShown, TopicView
 from broker.ids import BrokerId
-from broker.min_isr import MIN_ISR, min_isr
+from broker.liveness import Liveness
+from broker.min_isr import MIN_ISR, MinIsr, min_isr
 from log.metadata.image import (
     CLUSTER_DEFAULT,
     LOST,
@@ -66,14 +67,20 @@ def view_of(image: MetadataImage, *, name: str, source: str) -> ClusterView:
             host=next((each.host for each in broker.endpoints), None),
             cordoned=broker.is_cordoned,
             in_controlled_shutdown=broker.in_controlled_shutdown and not broker.fenced,
+            stated=None if broker.fenced or broker.in_controlled_shutdown else Liveness.ALIVE,
         )
         for broker in image.brokers.values()
+    )
+    gone = (
+        BrokerView(id=BrokerId(number), stated=Liveness.UNREGISTERED)
+        for number in table.broker_ids().tolist()
+        if image.brokers and number not in image.brokers
     )
     return ClusterView.build(
         name=name,
         source=source,
         format=FORMAT,
-        brokers=brokers,
+        brokers=(*brokers, *gone),
         topics=tuple(_topic(image, topic) for topic in topics),
         partitions=table,
         settings_shown=SettingsShown.OWN,
@@ -82,13 +89,11 @@ def view_of(image: MetadataImage, *, name: str, source: str) -> ClusterView:
     )
 
 
-def min_insync_replicas(configs: Mapping[Resource, Mapping[str, str]], topic: str) -> int:
-    """Return the min.insync.replicas of a topic: its own, else the cluster's default, else Kafka's."""
+def min_insync_replicas(configs: Mapping[Resource, Mapping[str, str]], topic: str) -> MinIsr:
+    """Return the min.insync.replicas of a topic: its own, else the cluster's default, else Kafka's; never unknown."""
     own = configs.get(Resource(RESOURCE_TOPIC, topic), {}).get(MIN_ISR)
     default = configs.get(Resource(RESOURCE_BROKER, CLUSTER_DEFAULT), {}).get(MIN_ISR)
-    count = min_isr(topic=own, cluster=default, all_known=True).count
-    assert count is not None
-    return count
+    return min_isr(topic=own, cluster=default, all_known=True)
 
 
 def offline_replicas(image: MetadataImage, partition: PartitionImage) -> tuple[BrokerId, ...]:
@@ -110,11 +115,13 @@ def _is_online(image: MetadataImage, broker_id: BrokerId, directory: DirectoryId
 
 def _topic(image: MetadataImage, topic: TopicImage) -> TopicView:
     configs = image.configs.get(Resource(RESOURCE_TOPIC, topic.name), {})
+    least = min_insync_replicas(image.configs, topic.name)
     return TopicView(
         topic.name,
         partition_count=len(topic.partitions),
         replication_factor=_factor(topic),
-        min_insync_replicas=min_insync_replicas(image.configs, topic.name),
+        min_insync_replicas=least.count,
+        stated_source=least.source,
         topic_id=topic.id,
         configs=tuple(sorted(configs.items())),
     )

@@ -88,8 +88,8 @@ def read_printed_members(text: str, *, source: str) -> PrintedMembers:
 
 def topics_of_view(view: ClusterView, *, source: str) -> dict[str, Topic]:
     """Return the topics of a dump by name; raise InputError if it does not list all partitions."""
-    if not view.partitions_complete:
-        raise InputError("the dump does not list all partitions, so that none can be counted", source=source)
+    if view.wholeness.refusal is not None:
+        raise InputError(f"{view.wholeness.refusal}, so that partitions cannot be counted", source=source)
     counts = np.bincount(view.partitions.topic_index, minlength=len(view.topics)).tolist()
     return {
         topic.name: Topic(name=topic.name, partition_count=count, id=topic.topic_id)

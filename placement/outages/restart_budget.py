@@ -153,7 +153,7 @@ def restart_limits(
         in_sync_count=found.in_sync_count,
         allowed=np.maximum(budget, 1).astype(np.int32),
         stuck=stuck,
-        fenced=tuple(view.brokers[row].id for row in np.flatnonzero(view.known_down).tolist()),
+        fenced=tuple(view.down),
         notes=(*found.isr_notes, *_unknown(found), *notes),
     )
 
@@ -187,7 +187,7 @@ def _quorum(
     if unknown:
         raise UsageError(f"controller {unknown[0]} is not one of the brokers of {view.name}")
     voters = sorted(set(controllers))
-    down = [each for each in voters if view.known_down[rows[each]]]
+    down = [each for each in voters if each in view.down]
     spare = (len(voters) - 1) // 2 - len(down)
     members = [int(place[rows[each]]) for each in voters if each not in down]
     if spare < 1:

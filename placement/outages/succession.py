@@ -88,7 +88,7 @@ def successions(view: ClusterView) -> Successions:
     """Return the order of succession of every partition of `view`. Cost: O(replicas)."""
     table = view.partitions
     rows = view.replica_rows
-    live = ~view.known_down
+    live = view.alive
     isr, notes = _isr(table)
     leader = np.full(table.count, LEADER_NOT_SAID, dtype=np.int32) if table.leader is None else table.leader
     order = np.full(rows.shape, PAD, dtype=np.int32)

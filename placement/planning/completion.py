@@ -98,7 +98,7 @@ def completion(reassignment: Reassignment, release: Release = NEWEST, *, zookeep
     in_sync = _in_sync(reassignment)
     waits = _waits_for(reassignment, None if zookeeper else release, in_sync)
     never = added & _on(target, view.broker_ids[~view.alive])
-    gone = never | _on(target, view.broker_ids[view.known_down]) | _offline(reassignment)
+    gone = never | _on(target, view.broker_ids[~view.alive]) | _offline(reassignment)
     leaderless = _leaderless(reassignment)
     blocked = _moves(reassignment) & (~any_in_row(in_sync) | any_in_row(added & gone))
     stuck = blocked | (leaderless & any_in_row(added))
@@ -156,7 +156,7 @@ def drifted_rows(reassignment: Reassignment) -> Int64Array:
     if table.leader is None or not table.replicas.shape[1]:
         return np.empty(0, dtype=np.int64)
     first = table.replicas[:, 0]
-    drifted = (table.leader >= 0) & (table.leader != first) & ~_on(first, view.broker_ids[view.known_down])
+    drifted = (table.leader >= 0) & (table.leader != first) & ~_on(first, view.broker_ids[~view.alive])
     drifted[reassignment.rows] = False
     return np.flatnonzero(drifted)
 

@@ -57,8 +57,8 @@ def check_view(view: ClusterView, goal: Goal) -> None:
 
     Raises MissingInputError for what the input lacks, such as sizes, PlanRefusedError for what stands in the way.
     """
-    if not view.partitions_complete:
-        raise MissingInputError(f"{view.name} lists only some of its partitions; a plan needs all of them")
+    if view.wholeness.refusal is not None:
+        raise MissingInputError(f"{view.name}: {view.wholeness.refusal}; a plan needs every partition")
     _check_names(view, goal)
     _check_racks(view, goal)
     table = view.partitions

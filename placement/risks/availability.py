@@ -90,8 +90,8 @@ def availability(view: ClusterView, rates: Rates, *, draw_count: int, seed: int)
     """
     if not DRAWS_MIN <= draw_count <= DRAWS_MAX:
         raise UsageError(f"draw_count is {draw_count}; allowed is {DRAWS_MIN} to {DRAWS_MAX}")
-    if not view.partitions_complete:
-        raise UsageError(f"of cluster {view.name!r} not every partition is listed, so that chances are not known")
+    if view.wholeness.refusal is not None:
+        raise UsageError(f"cluster {view.name!r}: {view.wholeness.refusal}, so that chances are not known")
     found = successions(view)
     prefixes = prefixes_of(found)
     risks = []

@@ -94,8 +94,8 @@ def durability(view: ClusterView, rates: Rates, simulated: Years, *, seed: int) 
     Losses depend on the seed and the cluster's name alone. Raises UsageError for a view that does not list every
     partition, and for too many brokers.
     """
-    if not view.partitions_complete:
-        raise UsageError(f"of cluster {view.name!r} not every partition is listed, so that copysets are not known")
+    if view.wholeness.refusal is not None:
+        raise UsageError(f"cluster {view.name!r}: {view.wholeness.refusal}, so that copysets are not known")
     if len(view.brokers) > BROKERS_MAX:
         raise UsageError(f"cluster {view.name!r} has {len(view.brokers):,} brokers; allowed are {BROKERS_MAX:,}")
     rows = view.replica_rows

@@ -60,8 +60,8 @@ class ZonedPartitions:
         unknown leaders, and too many racks.
         """
         table, zones = view.partitions, tuple(sorted({one.rack for one in view.brokers if one.rack}))
-        if not view.partitions_complete:
-            raise UsageError(f"of cluster {view.name!r} not every partition is listed, so that traffic is not known")
+        if view.wholeness.refusal is not None:
+            raise UsageError(f"cluster {view.name!r}: {view.wholeness.refusal}, so that traffic is not known")
         if len(zones) > ZONE_COUNT_MAX:
             raise UsageError(f"cluster {view.name!r} has {len(zones)} racks; traffic is known up to {ZONE_COUNT_MAX}")
         leader = leaders(table, assume_preferred=True)

@@ -27,9 +27,13 @@ from broker.cli import printable
 from broker.cli_options import COUNT
 from broker.cluster import ClusterView
 from broker.errors import InputError, UsageError
+from broker.ids import BrokerId
+from broker.known import known_of
+from broker.liveness import Liveness
 from broker.min_isr import with_min_isr
 from broker.units import parse_size
 from broker.wording import counted, listed
+from placement.cli import parse_broker_list
 from placement.formats.capacity import CAPACITY_BYTES_MAX, Capacities, read_capacities
 from placement.formats.parsed import ParsedDump
 from placement.formats.racks import RACKS_BYTES_MAX, read_racks
@@ -64,6 +68,9 @@ class ClusterOptions(AnswerOptions):
     at: str | None
     named_format: str | None
     min_isr: int | None
+    partial: bool
+    down: str | None
+    alive: str | None
 
 
 @attrs.frozen(kw_only=True)
@@ -110,6 +117,16 @@ def cluster_options(command: Callable[..., int]) -> Callable[..., int]:
                 help=f"Format of the dump: {', '.join(FORMATS)} (default: by its content).",
             ),
             click.option("--min-isr", type=COUNT, help="min.insync.replicas of topics that do not show theirs."),
+            click.option(
+                "--partial",
+                is_flag=True,
+                help="Take the partitions listed as the whole cluster although some are missing; the answer says so. "
+                "Without this flag such a dump is refused with status 2.",
+            ),
+            click.option(
+                "--down", metavar="IDS", help="Brokers that are down whatever the dump shows, such as 3,5 or 0-2."
+            ),
+            click.option("--alive", metavar="IDS", help="Brokers that are alive whatever the dump shows."),
         )
     ):
         command = option(command)
@@ -137,7 +154,7 @@ def read_cluster(dump: str, options: ClusterOptions) -> Iterator[Cluster]:
     """Yield the one cluster that `dump` and the options describe.
 
     Rows that were put aside are counted on standard error. Raises UsageError when several clusters are described and
-    --cluster names none of them, InputError for input that cannot be used or does not list every partition.
+    --cluster names none of them, InputError for input that cannot be used or, without --partial, is not whole.
     """
     moments = () if options.at is None else (moment(options.at),)
     with standard_input(dump_inputs((dump,), options.named_format, None, moments)) as inputs:
@@ -165,13 +182,18 @@ def give_answer(
     summary: Mapping[str, Any],
     tables: Mapping[str, pa.Table],
     shown: Sequence[RenderableType],
+    views: Sequence[ClusterView],
     texts: Mapping[str, str] | None = None,
     summary_name: str | None = None,
 ) -> None:
     """Print `shown`, or `summary` as JSON with --json, and write both with `tables` and `texts` under --out.
 
     `tables` are named without their ending. In `out` the summary is `kind`.json unless `summary_name` says otherwise.
+    What is known of each of `views` stands above `shown`, and in the summary.
     """
+    known = [known_of(view) for view in views]
+    if known:
+        summary = {**summary, "known": [each.as_json() for each in known]}
     as_text = json.dumps(summary, indent=2, ensure_ascii=True, allow_nan=False)
     if options.as_json:
         click.echo(as_text)
@@ -179,6 +201,8 @@ def give_answer(
         console = Console(highlight=False, soft_wrap=True)
         # A terminal that is narrower wraps lines; a table made narrower would break its cells. A pipe has no width.
         console.width = max(console.width, _WIDTH_MIN) if console.is_terminal else _WIDTH_PIPED
+        for line in (line for each in known for line in each.lines()):
+            console.print(Text(printable(line)))
         for each in shown:
             console.print(each)
     if options.out is not None:
@@ -222,21 +246,29 @@ def _which(names: Sequence[str], cluster: str | None, source: str) -> str:
 
 def _completed(view: ClusterView, account: ParsedDump, options: ClusterOptions) -> ClusterView:
     """Return the view with racks, sizes and the default of min.insync.replicas."""
-    if view.partitions_complete and not view.partitions.count:
+    if not view.partitions.count:
         what = f"has {counted(len(view.brokers), 'broker')} and no partition, so there is nothing to look at"
         raise InputError(what, source=account.source)
-    if not view.partitions_complete:
-        what = (
-            f"lists {counted(view.partitions.count, 'partition')}, not all of the cluster's; kafka-topics --describe "
-            "without a filter lists all"
-        )
+    if options.partial and not view.wholeness.is_whole:
+        view = view.as_partial()
+    if view.wholeness.refusal is not None:
+        what = f"{view.wholeness.refusal}; kafka-topics --describe without a filter lists all, and --partial goes on"
         raise InputError(what, source=account.source)
     if options.racks is not None:
         racks = read_racks(read_small_file(options.racks, size_bytes_max=RACKS_BYTES_MAX), source=options.racks)
         view = view.with_racks(racks.for_cluster(view.name))
     parsed = attrs.evolve(account, clusters=(view,))
     (view,) = with_sizes(parsed, options.sizes).parsed.clusters
-    return with_min_isr(view, options.min_isr)
+    return with_min_isr(view.with_stated(stated_of(options.down, options.alive)), options.min_isr)
+
+
+def stated_of(down: str | None, alive: str | None) -> dict[BrokerId, Liveness]:
+    """Return what --down and --alive state of brokers; raise UsageError for one that both name."""
+    dead, live = (() if text is None else parse_broker_list(text) for text in (down, alive))
+    both = sorted(set(dead) & set(live))
+    if both:
+        raise UsageError(f"broker {both[0]} is named by --down and by --alive")
+    return dict.fromkeys(dead, Liveness.STATED_DOWN) | dict.fromkeys(live, Liveness.ALIVE)
 
 
 def _capacities(options: ClusterOptions) -> Capacities:

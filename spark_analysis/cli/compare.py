@@ -85,6 +85,7 @@ def compare_command(options: CompareOptions) -> int:
             "measures": pa.Table.from_pylist(measured),
         },
         shown=tuple(_shown(found, measured)),
+        views=(first.view, last.view),
     )
     return 0
 

@@ -128,6 +128,7 @@ def impact_command(options: ImpactOptions) -> int:
         shown=tuple(
             impact_shown(answer.impact, answer.findings, worst_rows(answer), list(measure_rows(answer.impact)))
         ),
+        views=(view,),
     )
     bad = [finding for finding in answer.findings if finding.is_bad]
     for finding in bad if options.as_json else ():

@@ -106,6 +106,7 @@ def _one_outage(view: ClusterView, options: OutageOptions, gates: Sequence[Gate]
             "partitions_at_risk": returns_table(view, found.coming_back),
         },
         shown=tuple(lost_shown(view, found)),
+        views=(view,),
     )
     now, then = attrs.asdict(found.now), attrs.asdict(found.counts)
     return [
@@ -124,6 +125,7 @@ def _every_outage(view: ClusterView, options: OutageOptions, gates: Sequence[Gat
         summary=summary_of_all(view, found, fatal, copies),
         tables=tables | {"fatal_sets": fatal_table(fatal), "copysets": copysets_table(copies)},
         shown=tuple(look_ahead_shown(view, found, fatal, copies)),
+        views=(view,),
     )
     return list(_failures(view, found, gates))
 

@@ -13,6 +13,7 @@ from broker.cli import EXIT_REFUSED, FiniteRange, printable, takes
 from broker.cli_options import COUNT
 from broker.errors import UsageError
 from broker.ids import BrokerId
+from broker.known import known_of
 from placement.cli import parse_broker_list
 from placement.formats.certificates import certificate_json, digest
 from placement.formats.plan_files import plan_texts
@@ -225,6 +226,7 @@ def _give(plan: Plan, batches: Schedule, options: PlanOptions, throttle: int | N
         summary=summary,
         tables=tables,
         shown=plan_shown(plan, summary, brokers),
+        views=(plan.view,),
         texts=texts,
         summary_name=SUMMARY,
     )
@@ -252,6 +254,7 @@ def summary_of(plan: Plan, batches: Schedule) -> dict[str, Any]:
             batches.batched_bound_seconds if batches.has_rates and batches.sizes_known else None
         ),
         "notes": [*notes_of(plan), *batches.notes],
+        "known": [known_of(view).as_json()],
     }
 
 
@@ -262,7 +265,7 @@ def _check(folder: Path, options: PlanOptions) -> int:
         with read_cluster(options.dump, options) as cluster:
             view = as_targeted(cluster.view) if options.from_target else cluster.view
             found = check_folder(folder, view)
-    give_answer(options, kind=CHECKED, summary=found.summary(), tables={}, shown=found.shown())
+    give_answer(options, kind=CHECKED, summary=found.summary(), tables={}, shown=found.shown(), views=())
     for fault in found.faults:
         click.echo(f"{PROGRAM}: failed: {printable(fault)}", err=True)
     return EXIT_REFUSED if found.faults else 0

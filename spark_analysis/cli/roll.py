@@ -107,6 +107,7 @@ def roll(options: RollOptions) -> int:
                 "costly_partitions": costly_table(view, fewer),
             },
             shown=tuple(_shown(view, found, fewer, options)),
+            views=(view,),
         )
     stuck = int(found.limits.stuck.rows.size)
     if not options.fail_on_stuck or not stuck:
@@ -178,8 +179,7 @@ def _shown(
     if found.limits.stuck.forbidding.size:
         yield Text(printable(f"  WARNING: {_warning(found)}"), style="bold red")
     if found.limits.fenced:
-        how = {one.id: each.value for one, each in zip(view.brokers, view.liveness, strict=True)}
-        shown = ", ".join(f"{broker} ({how[broker]})" for broker in found.limits.fenced)
+        shown = ", ".join(f"{broker} ({view.down[broker].value})" for broker in found.limits.fenced)
         yield Text(f"  left out, as they are down: {shown}")
     yield Text()
     rows = [(str(number), str(len(batch)), _listed(batch, view)) for number, batch in enumerate(found.batches, start=1)]
@@ -258,7 +258,6 @@ def _listed(batch: tuple[int, ...], view: ClusterView) -> str:
     """Return the brokers of a batch, and its racks if it is made of whole racks."""
     shown = ", ".join(map(str, batch[:_BROKERS_SHOWN_MAX])) + (", …" if len(batch) > _BROKERS_SHOWN_MAX else "")
     inside = {broker.rack for broker in view.brokers if broker.id in batch}
-    down = set(view.broker_ids[view.known_down].tolist())
-    whole = all(broker.id in batch for broker in view.brokers if broker.rack in inside and broker.id not in down)
+    whole = all(broker.id in batch for broker in view.brokers if broker.rack in inside and broker.id not in view.down)
     racks = [each for each in inside if each is not None]
     return f"{shown} (all of {', '.join(sorted(racks))})" if whole and racks and len(racks) == len(inside) else shown

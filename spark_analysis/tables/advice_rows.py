@@ -70,7 +70,7 @@ def advice_rows(view: ClusterView) -> dict[Table, Rows]:
 
 def advice_of(table: Table, view: ClusterView) -> Rows | None:
     """Return the rows of one table of advice; None if it has no rows."""
-    if not view.partitions.count or not (view.partitions_complete or table is RECOVERY):
+    if not view.partitions.count or not (view.wholeness.refusal is None or table is RECOVERY):
         return None
     found: dict[Table, Callable[[], Iterable[Row]]] = {
         PLANS: lambda: plan_rows(view),

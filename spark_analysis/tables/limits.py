@@ -37,5 +37,5 @@ OUTAGE_BROKERS_MAX: Final = 4_096
 
 def check_listed(view: ClusterView, unknown: str) -> None:
     """Raise UsageError for a cluster of which not every partition is listed; `unknown` says what follows from it."""
-    if not view.partitions_complete:
-        raise UsageError(f"of cluster {view.name!r} not every partition is listed, so that {unknown}")
+    if view.wholeness.refusal is not None:
+        raise UsageError(f"cluster {view.name!r}: {view.wholeness.refusal}, so that {unknown}")

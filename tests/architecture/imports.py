@@ -44,7 +44,9 @@ THIRD_PARTY_BY_FILE: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     ("broker/broker_rows.py", frozenset({"numpy"})),
     ("broker/row_flags.py", frozenset({"numpy"})),
     ("broker/liveness.py", frozenset({"numpy"})),
+    ("broker/wholeness.py", frozenset({"numpy"})),
     ("broker/min_isr.py", frozenset({"numpy"})),
+    ("broker/known.py", frozenset({"numpy"})),
     # Interprets kernels with the numbers of the compiler.
     ("broker/interpreted.py", frozenset({"numpy"})),
     # The order of a hash map of millions of partitions is computed in columns.

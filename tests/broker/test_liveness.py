@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
+from broker.errors import UsageError
 from broker.ids import BrokerId
 from broker.liveness import Liveness
 
-ALIVE, FENCED, STOPPING, OFFLINE, IN_NO_ISR = Liveness
+ALIVE, STATED_DOWN, FENCED, STOPPING, UNREGISTERED, OFFLINE, IN_NO_ISR = Liveness
 REPLICAS = [[1, 2], [2, 3], [3, 1]]
 FULL = [[1, 2], [2, 3], [3, 1]]
 WITHOUT_3 = [[1, 2], [2, -1], [1, -1]]
@@ -69,7 +70,23 @@ def test_evidence_decides(name: str) -> None:
 def test_the_registration_comes_before_the_partitions(state: dict[str, bool], expected: Liveness) -> None:
     found = view((BrokerView(id=BrokerId(1), **state), BrokerView(id=BrokerId(9))), isr=FULL, leader=[1, 2, 3])
     assert found.liveness == (expected, ALIVE, ALIVE, ALIVE)
+    assert found.down == ({} if expected is ALIVE else {1: expected})
     assert found.seen_down == {}
+
+
+@pytest.mark.parametrize("stated", [ALIVE, STATED_DOWN, UNREGISTERED])
+@pytest.mark.parametrize("fenced", [False, True])
+def test_what_is_stated_comes_before_registration_and_partitions(stated: Liveness, fenced: bool) -> None:
+    dead = {"isr": WITHOUT_3, "leader": [1, 2, 1], "offline": [[-1], [3], [3]]}
+    for columns in (dead, {"isr": FULL, "leader": [1, 2, 3]}):
+        found = view((BrokerView(id=BrokerId(3), fenced=fenced),), **columns).with_stated({BrokerId(3): stated})
+        assert found.liveness == (ALIVE, ALIVE, stated)
+        assert found.down == ({} if stated is ALIVE else {3: stated})
+
+
+def test_a_broker_that_is_not_there_cannot_be_stated() -> None:
+    with pytest.raises(UsageError, match=r"^broker 7 is not in cluster n; its brokers are 1, 2, 3$"):
+        view().with_stated({BrokerId(7): ALIVE})
 
 
 def test_a_broker_that_holds_nothing_is_alive_and_one_without_partitions_too() -> None:

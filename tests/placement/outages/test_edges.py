@@ -49,7 +49,7 @@ def test_the_controller_counts_the_replicas_of_partition_0() -> None:
 @pytest.mark.parametrize(("told", "leaderless"), [("true", 0), ("TRUE", 0), ("false", 1)])
 def test_an_unclean_election_is_allowed_however_it_is_written(told: str, leaderless: int) -> None:
     topic = TopicView("t", min_insync_replicas=1, configs=(("unclean.leader.election.enable", told),))
-    view = view_of([[1, 2]], topic=topic, isr=[[1, -1]])
+    view = view_of([[1, 2], [2]], topic=topic, isr=[[1, -1], [2, -1]])
     assert outage(view, [BrokerId(1)]).counts.leaderless_count == leaderless
 
 

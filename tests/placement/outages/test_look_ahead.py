@@ -12,6 +12,7 @@ from hypothesis import given
 from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.errors import UsageError
 from broker.ids import BrokerId
+from broker.liveness import Liveness
 from placement.outages import look_ahead as module
 from placement.outages.look_ahead import LookAhead, Sweep, look_ahead, sweep_table, worst
 from placement.outages.lost import Outage, affected_table, leaders_table, outage
@@ -176,7 +177,7 @@ def test_the_tables_name_partitions_and_brokers() -> None:
 def test_a_partition_that_the_dump_shows_leaderless_is_leaderless_now(
     isr: list[int], elr: list[int], unclean: str, no_replica: int
 ) -> None:
-    """A dump of topics fences no broker; yet the controller would have elected a live one."""
+    """Both brokers are alive; yet the controller would have elected one of the ISR that is."""
     table = PartitionTable(
         topic_index=[0, 1],
         partition_ids=[0, 0],
@@ -189,7 +190,8 @@ def test_a_partition_that_the_dump_shows_leaderless_is_leaderless_now(
         TopicView("dark", min_insync_replicas=1, configs=(("unclean.leader.election.enable", unclean),)),
         TopicView("led", min_insync_replicas=1),
     ]
-    view = ClusterView.build(name="n", source="s", format="f", partitions=table, topics=topics)
+    brokers = [BrokerView(id=BrokerId(each), stated=Liveness.ALIVE) for each in (1, 2)]
+    view = ClusterView.build(name="n", source="s", format="f", brokers=brokers, partitions=table, topics=topics)
     now = look_ahead(view).now
     assert (now.leaderless_count, now.at_risk_count, now.under_min_isr_count) == (1, 1, 1)
     assert now.no_replica_count == no_replica

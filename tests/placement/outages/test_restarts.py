@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.errors import RefusedError, UsageError
 from broker.ids import BrokerId
+from broker.liveness import Liveness
 from placement.outages.lost import outage
 from placement.outages.restart_budget import distinct_rows, restart_limits
 from placement.outages.restart_savings import savings
@@ -49,7 +50,7 @@ def racked(rows: list[list[int]], racks: str, **given: object) -> ClusterView:
         name="n",
         source="s",
         format="f",
-        brokers=[BrokerView(id=BrokerId(number), rack=rack) for number, rack in enumerate(racks)],
+        brokers=[BrokerView(id=BrokerId(each), rack=rack, stated=Liveness.ALIVE) for each, rack in enumerate(racks)],
         topics=[TopicView("t", min_insync_replicas=2)],
         partitions=table,
     )
@@ -151,7 +152,8 @@ OUT_OF_SYNC = (
 
 
 def test_a_cluster_whose_last_replicas_in_sync_would_restart_is_refused() -> None:
-    gone = racked([[0, 1, 2], [1, 2, 0], [0, 3, 4]], "abcde", isr=[[0, -1, -1], [0, -1, -1], [0, 3, 4]])
+    rows, in_sync = [[0, 1, 2], [1, 2, 0], [0, 3, 4]], [[0, -1, -1], [0, -1, -1], [0, 3, 4]]
+    gone = attrs.evolve(racked(rows, "abcde", isr=in_sync), brokers=tuple(BrokerView(id=BrokerId(n)) for n in range(5)))
     with pytest.raises(RefusedError) as refused:
         restart_schedule(gone)
     where = OUT_OF_SYNC.format("s", "1 (2 replicas, in no ISR), 2 (2 replicas, in no ISR)", "each of these partitions")
@@ -193,18 +195,19 @@ def test_despite_replicas_out_of_sync_the_brokers_of_their_partitions_restart_on
     assert all(len(set(batch) & {0, 1, 2}) == 1 for batch in batches)
 
 
-def test_the_brokers_of_a_partition_without_a_leader_forbid_restarts_unless_all_are_fenced() -> None:
+def test_the_brokers_of_a_partition_without_a_leader_forbid_restarts_unless_all_are_down() -> None:
     view = racked([[0, 1], [2, 3]], "abcd", isr=[[-1, -1], [2, 3]], leader=[-1, 2])
     with pytest.raises(
         RefusedError,
-        match=r"1 of 2 partitions is .* on brokers 0 \(1 replica, in no ISR\), 1 \(1 replica, in no ISR\); ",
+        match=r"1 of 2 partitions is .* on brokers 0 \(1 replica\), 1 \(1 replica\); ",
     ):
         restart_schedule(view)
     batches = restart_schedule(view, despite_out_of_sync=True).batches
     assert len(batches) == 2
     assert not any({0, 1} <= set(batch) for batch in batches)
-    known = attrs.evolve(view, brokers=tuple(BrokerView(id=BrokerId(each), fenced=each < 2) for each in range(4)))
-    assert restart_schedule(known).batches == ((2,), (3,))
+    for is_fenced in (True, False):  # Else the ISRs show that both are down.
+        brokers = tuple(BrokerView(id=BrokerId(each), fenced=is_fenced and each < 2) for each in range(4))
+        assert restart_schedule(attrs.evolve(view, brokers=brokers)).batches == ((2,), (3,))
 
 
 def test_wrong_arguments_are_refused() -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.ids import BrokerId
+from broker.liveness import Liveness
 
 FEW = settings(max_examples=settings.default.max_examples // 8)
 """An eighth of the examples of the profile: each is compared with every set of brokers."""
@@ -54,6 +55,7 @@ class Small:
                     in_controlled_shutdown=each in self.dead and each == STOPPING,
                     cordoned=each == IDS[-1],
                     rack=rack,
+                    stated=None if each in self.dead else Liveness.ALIVE,
                 )
                 for each, rack in zip(IDS, self.racks, strict=True)
             ],

@@ -9,6 +9,7 @@ import numpy as np
 
 from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.ids import BrokerId
+from broker.liveness import Liveness
 from placement.planning.reassignment import Reassignment
 
 RACKS: Final = ("a", "b", "c")
@@ -70,7 +71,7 @@ def random_view(
         name="random",
         source="random",
         format="test",
-        brokers=[BrokerView(id=BrokerId(number), rack=RACKS[number % 3]) for number in ids],
+        brokers=[BrokerView(id=BrokerId(each), rack=RACKS[each % 3], stated=Liveness.ALIVE) for each in ids],
         topics=(TopicView("a-topic", min_insync_replicas=2), TopicView("b", min_insync_replicas=1)),
         partitions=PartitionTable(
             topic_index=[0] * first + [1] * (count - first),

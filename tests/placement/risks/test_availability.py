@@ -15,6 +15,7 @@ from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.entropy import SplitMix64
 from broker.errors import UsageError
 from broker.ids import BrokerId
+from broker.liveness import Liveness
 from placement.outages.lost import outage
 from placement.outages.succession import successions
 from placement.risks import availability as module
@@ -187,7 +188,7 @@ def test_a_rate_beyond_its_limit_is_refused() -> None:
 
 
 def test_a_view_that_lists_only_some_partitions_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"^of cluster 'ring' not every partition is listed"):
+    with pytest.raises(UsageError, match=r"^cluster 'ring': not every partition is listed"):
         availability(attrs.evolve(ring(3, 2), partitions_complete=False), Rates(), draw_count=64, seed=1)
 
 
@@ -211,7 +212,8 @@ def test_records_are_lost_where_an_unclean_leader_takes_over() -> None:
     """Only broker 0 is in sync and lost; 1 leads uncleanly, so the partition is not leaderless."""
     topic = TopicView("t", min_insync_replicas=1, configs=(("unclean.leader.election.enable", "true"),))
     table = PartitionTable(topic_index=[0], partition_ids=[0], replicas=[[0, 1, 2]], isr=[[0]], leader=[0])
-    view = ClusterView.build(name="n", source="s", format="f", partitions=table, topics=[topic])
+    brokers = [BrokerView(id=BrokerId(each), stated=Liveness.ALIVE) for each in range(3)]
+    view = ClusterView.build(name="n", source="s", format="f", brokers=brokers, partitions=table, topics=[topic])
     found = successions(view)
     bits = np.array([[1], [0], [0]], dtype=np.uint64)
     prefixes = prefixes_of(found)

@@ -134,7 +134,7 @@ def test_a_number_beyond_its_limit_is_refused(given_years: dict[str, float], sen
 
 
 def test_a_view_that_lists_only_some_partitions_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"^of cluster 'ring' not every partition is listed"):
+    with pytest.raises(UsageError, match=r"^cluster 'ring': not every partition is listed"):
         durability(attrs.evolve(ring(3, 2), partitions_complete=False), Rates(), Years(), seed=1)
 
 

@@ -29,6 +29,9 @@ NOTHING = ClusterOptions(
     at=None,
     named_format=None,
     min_isr=None,
+    partial=False,
+    down=None,
+    alive=None,
 )
 
 
@@ -80,7 +83,9 @@ def test_a_table_that_is_piped_is_not_cut(capsys: pytest.CaptureFixture[str], mo
     """COLUMNS says how wide the terminal is, not the pipe; headings were cut to "headin…" there."""
     monkeypatch.setenv("COLUMNS", "80")
     names = [f"a long heading {number}" for number in range(12)]
-    give_answer(NOTHING, kind="outage", summary={}, tables={}, shown=[shown_table("T", names, [["1,000,000"] * 12])])
+    give_answer(
+        NOTHING, kind="outage", summary={}, tables={}, shown=[shown_table("T", names, [["1,000,000"] * 12])], views=()
+    )
     title, heading, row = capsys.readouterr().out.splitlines()
     assert title.strip() == "T"
     assert re.split(r" {2,}", heading.strip()) == names
@@ -95,7 +100,11 @@ def test_a_table_that_is_piped_is_not_cut(capsys: pytest.CaptureFixture[str], mo
             '{"brokers":[{"id":1,"name":"a:1"},{"id":2,"name":"b:1"}],"topics":[]}',
             "has 2 brokers and no partition, so there is nothing to look at",
         ),
-        (DESCRIBE.split("\n", 1)[1], "lists 2 partitions, not all of the cluster's"),
+        (
+            DESCRIBE.split("\n", 1)[1],
+            "not every partition is listed, as by a describe with a filter such as --under",
+        ),
+        (DESCRIBE.rsplit("\n", 2)[0], "t declares 2 partitions, 1 is listed; kafka-topics"),
     ],
 )
 def test_a_dump_that_is_no_whole_cluster_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
