@@ -78,9 +78,8 @@ def liveness(
     """Return what is known of each of B brokers; brokers are positions 0..B-1, and -1 pads.
 
     `registered` is what its registration or the user states of each, None for nothing; `replicas` int[P, W], `leader`
-    int[P] with -1
-    for none and less for not shown, `isr` and `offline` int[P, any width]; the replicas in `exempt` (observers,
-    those being added) need not be in the ISR. Cost: O(replicas).
+    int[P] with -1 for none and less for not shown, `isr` and `offline` int[P, any width]; the replicas in `exempt`
+    (observers, those being added) need not be in the ISR. Cost: O(replicas).
     """
     count = len(registered)
     down = np.zeros(count, dtype=np.bool_)
