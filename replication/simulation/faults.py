@@ -109,10 +109,12 @@ class FaultBounds:
 
 
 def draw_plan(options: Options) -> tuple[Fault, ...]:
-    """Return the faults of a run, by time."""
+    """Return the faults of a run, by time; in ZooKeeper mode no topic is deleted."""
     drawn = []
     kinds = list(FaultKind)
     for kind, mean_ms in options.fault_ms:
+        if kind is FaultKind.DELETE_TOPIC and options.role_settings.has_zookeeper:
+            continue
         entropy = SplitMix64(derive(options.seed, _FAULT_STREAM, kinds.index(kind)))
         at_ms = QUIET_MS + exponential(entropy, mean_ms)
         while at_ms < options.duration_ms:

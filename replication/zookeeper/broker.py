@@ -40,7 +40,7 @@ from replication.roles.states.lifecycle import LifecycleInput, LifecycleState
 from replication.rules.fencing import check_control_request
 from replication.rules.partition import UNKNOWN_BROKER_EPOCH
 from replication.rules.settings import Moment
-from replication.zookeeper.kafka_controller import EPOCH_DURING_DELETE, KafkaController
+from replication.zookeeper.kafka_controller import KafkaController
 from replication.zookeeper.messages import (
     CloseSession,
     ControlledShutdown,
@@ -195,7 +195,7 @@ class ZooKeeperBrokerRole(BrokerRole):
         role = self.roles.get(order.partition)
         if order.partition in self.offline:
             return ErrorCode.KAFKA_STORAGE_ERROR
-        if role is not None and EPOCH_DURING_DELETE != order.leader_epoch < role.state.leader_epoch:
+        if role is not None and order.leader_epoch < role.state.leader_epoch:
             return ErrorCode.FENCED_LEADER_EPOCH
         if order.deletes:
             self._remove(order.partition, out)
@@ -250,8 +250,6 @@ class ZooKeeperBrokerRole(BrokerRole):
             self._seek(out)
         elif isinstance(message, LeaderAndIsrResponse):
             kafka_controller.on_leader_and_isr_response(message, broker, out)
-        elif isinstance(message, StopReplicaResponse):
-            kafka_controller.on_stop_replica_response(message, broker, out)
         elif isinstance(message, ControlledShutdown):
             kafka_controller.on_controlled_shutdown(message, out)
         elif isinstance(message, ElectLeaders | AlterPartitionReassignments):

@@ -33,12 +33,10 @@ from replication.roles.messages import (
     BrokerRegistration,
     BrokerRegistrationResponse,
     CreateTopic,
-    DeleteTopic,
     ElectLeaders,
     Message,
     NodeId,
     PartitionRecord,
-    PartitionRemoved,
     SessionsDue,
 )
 from replication.roles.outbox import Outbox
@@ -48,7 +46,6 @@ from replication.rules.fencing import is_session_valid
 from replication.rules.partition import BrokerStatus, PartitionEpoch
 from replication.zookeeper.messages import (
     CloseSession,
-    DeleteTopicZnodes,
     GetClusterState,
     GetClusterStateResponse,
     RegisterController,
@@ -98,8 +95,6 @@ class ZooKeeperRole(ControllerRole):
         elif isinstance(message, SessionsDue):
             self._look_at_sessions(now_ms, out)
             out.wake(self.role_settings.session_check_ms, SessionsDue())
-        elif isinstance(message, DeleteTopicZnodes):
-            self._on_forget(message, out)
         else:
             self._on_order(message, out)
 
@@ -108,9 +103,6 @@ class ZooKeeperRole(ControllerRole):
         if isinstance(message, CreateTopic):
             order = attrs.evolve(message, topic=message.topic or f"topic-{message.partition}")
             self._notify(self.nodes.make_topic(order), out)
-        elif isinstance(message, DeleteTopic):
-            name = self.nodes.topic_of(message.partition)
-            self._notify(() if name is None else self.nodes.order_deletion(name), out)
         elif isinstance(message, ElectLeaders | AlterPartitionReassignments):
             if self.nodes.controller != NO_LEADER:
                 out.send(Address(NodeId(self.nodes.controller)), message)
@@ -188,13 +180,12 @@ class ZooKeeperRole(ControllerRole):
 
     def _on_read(self, request: GetClusterState, sender: Address, out: Outbox) -> None:
         if self._is_open(request.broker, request.epoch):
-            image, topics = self.image, self.nodes.read_topics(request.broker)
+            image, unmade = self.image, self.nodes.read_topics(request.broker)
             read = GetClusterStateResponse(
                 brokers=image.brokers,
                 partitions=dict(image.partitions),
                 topics=dict(image.topics),
-                unmade=topics.unmade,
-                deleted=topics.deleted,
+                unmade=unmade,
                 offset=image.offset,
                 transaction=self.nodes.tree.transaction,
             )
@@ -226,8 +217,7 @@ class ZooKeeperRole(ControllerRole):
     def _on_isr_write(self, ask: AlterPartition, sender: Address, out: Outbox) -> None:
         """Write a leader's ISR if the version is current; the leader needs no more than a session."""
         known, request = self.image.partitions.get(ask.partition), ask.request
-        if known is None:
-            return  # Its topic is gone, of which the leader is about to hear.
+        assert known is not None, ask
         error = ErrorCode.NONE
         if not self._is_open(request.leader, ask.broker_epoch):
             error = ErrorCode.STALE_BROKER_EPOCH
@@ -249,16 +239,6 @@ class ZooKeeperRole(ControllerRole):
                 self._write(PartitionRecord(ask.partition, known))
                 self._notify((*events, *self.nodes.note_isr_change(request.leader)), out)
         out.send(sender, AlterPartitionResponse(ask.partition, request, Altered(error, known)))
-
-    def _on_forget(self, request: DeleteTopicZnodes, out: Outbox) -> None:
-        """Remove a topic for the controller after all its replicas are deleted."""
-        name = self.nodes.topic_of(request.partition)
-        if name is None or not self._is_controller(request.broker, request.controller_epoch):
-            return
-        events = self.nodes.remove_topic(name)
-        if request.partition in self.image.partitions:
-            self._write(PartitionRemoved(request.partition))
-        self._notify(events, out)
 
     def _notify(self, events: tuple[WatchedEvent, ...], out: Outbox) -> None:
         """Notify the brokers whose watches have fired."""

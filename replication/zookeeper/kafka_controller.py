@@ -18,19 +18,19 @@ one by one. When there is nothing to write, it sends LeaderAndIsr to the replica
 Example: broker 0 leads (0, 1, 2) and dies: 1 is elected with ISR (1, 2); 1 and 2 get LeaderAndIsr. When 0 has another
 session, it gets LeaderAndIsr, too.
 
-Left out: the queue of events, as a reading holds all of them; batching of requests; the regular election of preferred
-leaders; the state machines of replicas and partitions, which only log what they refuse; the separate writes at the end
-of a reassignment: the new leader, the smaller ISR and the new assignment are one write here, with one leader epoch.
+Left out: the deletion of topics; the queue of events, as a reading holds all of them; batching of requests; the regular
+election of preferred leaders; the state machines of replicas and partitions, which only log what they refuse; the
+separate writes at the end of a reassignment: the new leader, the smaller ISR and the new assignment are one write here,
+with one leader epoch.
 
 Source: Kafka core KafkaController (onBrokerStartup, onReplicasBecomeOffline, onNewPartitionCreation,
-onPartitionReassignment, doControlledShutdown), ControllerContext and TopicDeletionManager, 2.8; KIP-380, KIP-455,
+onPartitionReassignment, doControlledShutdown) and ControllerContext, 2.8; KIP-380, KIP-455,
 KAFKA-6082.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
 
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch
@@ -43,12 +43,10 @@ from replication.rules.settings import PartitionSettings
 from replication.zookeeper.messages import (
     ControlledShutdown,
     ControlledShutdownResponse,
-    DeleteTopicZnodes,
     GetClusterStateResponse,
     LeaderAndIsr,
     LeaderAndIsrResponse,
     StopReplica,
-    StopReplicaResponse,
     UpdateMetadata,
     UpdatePartitionState,
     UpdatePartitionStateResponse,
@@ -63,9 +61,6 @@ from replication.zookeeper.strategies import (
     with_all_targets,
     without,
 )
-
-EPOCH_DURING_DELETE: Final = LeaderEpoch(-2)
-"""The leader epoch of StopReplica during a deletion, which no replica refuses as old."""
 
 
 class LiveBrokers:
@@ -135,8 +130,6 @@ class KafkaController:
         self._topics: dict[int, str] = {}
         self._offline: set[tuple[int, BrokerId]] = set()
         """The replicas that are out of the ISR because their broker is dead or stopping."""
-        self._confirmed: set[tuple[int, BrokerId]] = set()
-        """The replicas of topics to be deleted whose log is gone."""
         self._ungranted: dict[BrokerId, ControlledShutdown] = {}
 
     # What arrives.
@@ -151,7 +144,7 @@ class KafkaController:
         for partition in sorted(set(self._topics) - set(present)):
             del self._topics[partition]
             self._states.pop(partition, None)
-            self._forget({each for each in self._offline | self._confirmed if each[0] == partition})
+            self._forget({each for each in self._offline if each[0] == partition})
         for partition, topic in sorted(present.items()):
             self._topics[partition] = topic
             if partition in read.partitions:
@@ -174,15 +167,6 @@ class KafkaController:
             self._live_brokers.record_failed_directory(response.partition, broker, response.broker_epoch)
             self._look_at(response.partition, out)
 
-    def on_stop_replica_response(self, response: StopReplicaResponse, broker: BrokerId, out: Outbox) -> None:
-        """Note whether a replica of a deleted topic is deleted; moved replicas are ignored."""
-        if response.deletes and self._is_deleted(response.partition):
-            if response.error is ErrorCode.NONE:
-                self._confirmed.add((response.partition, broker))
-            else:
-                self._live_brokers.record_failed_directory(response.partition, broker, response.broker_epoch)
-            self._look_at(response.partition, out)
-
     def on_controlled_shutdown(self, ask: ControlledShutdown, out: Outbox) -> None:
         """Move leaderships off a broker and shrink ISRs, then answer its ControlledShutdown."""
         if self._live_brokers.epoch_of(ask.broker) == ask.epoch:
@@ -195,7 +179,7 @@ class KafkaController:
     def on_order(self, order: ElectLeaders | AlterPartitionReassignments, out: Outbox) -> None:
         """Carry out an operator's ElectLeaders or AlterPartitionReassignments request."""
         state = self._states.get(order.partition)
-        if state is None or self._is_deleted(order.partition):
+        if state is None:
             return
         after = self._elected(order, state) if isinstance(order, ElectLeaders) else self._moved(order, state)
         if after is not None:
@@ -230,20 +214,16 @@ class KafkaController:
                 self._stop(partition, broker, state.leader_epoch, out, deletes=True)
 
     def _forget(self, replicas: Iterable[tuple[int, BrokerId]]) -> None:
-        """Forget replicas that a reassignment or a deletion has removed, whether or not their broker ever answers."""
+        """Forget replicas that a reassignment has removed, whether or not their broker ever answers."""
         for replica in replicas:
             self._offline.discard(replica)
-            self._confirmed.discard(replica)
             self._live_brokers.forget_epoch(*replica)
 
     # What comes next.
 
     def _look_at(self, partition: int, out: Outbox) -> None:
-        """Do the next step of a partition: a step of its deletion, a write, or LeaderAndIsr to its replicas."""
+        """Do the next step of a partition: a write, or LeaderAndIsr to its replicas."""
         state = self._states.get(partition)
-        if self._is_deleted(partition) and not (state is not None and state.is_reassigning):
-            self._delete(partition, out)
-            return
         live = self._live_brokers.electable(partition, self._replicas_of(partition))
         if state is None:
             self._bring_online(partition)
@@ -254,16 +234,6 @@ class KafkaController:
             self._write(partition, after, out)
         elif state is not None:
             self._tell_replicas(partition, state, out)
-
-    def _delete(self, partition: int, out: Outbox) -> None:
-        """Send StopReplica to the live replicas of a topic to be deleted, and remove its znodes when all are gone."""
-        replicas = self._replicas_of(partition)
-        for broker in replicas:
-            self._live_brokers.forget_epoch(partition, broker)
-            if (partition, broker) not in self._confirmed and not self._live_brokers.is_offline(partition, broker):
-                self._stop(partition, broker, EPOCH_DURING_DELETE, out, deletes=True)
-        if all((partition, broker) in self._confirmed for broker in replicas):
-            out.send(Address(CONTROLLER), DeleteTopicZnodes(self.broker, self.epoch, partition))
 
     def _next_of(
         self, partition: int, state: PartitionState, live: frozenset[BrokerId], out: Outbox
@@ -351,9 +321,6 @@ class KafkaController:
         return broker in replicas and len(replicas) > 1 and (partition, broker) not in self._offline
 
     # Helpers.
-
-    def _is_deleted(self, partition: int) -> bool:
-        return self._read is not None and partition in self._read.deleted
 
     def _replicas_of(self, partition: int) -> tuple[BrokerId, ...]:
         state = self._states.get(partition)

@@ -47,15 +47,13 @@ class GetClusterState(HostedMessage):
 class GetClusterStateResponse(HostedMessage):
     """ZooKeeper answers GetClusterState with the brokers and partitions as of a transaction.
 
-    `offset` counts the changes of those two; `unmade` are topics whose partition has no state yet, `deleted` the
-    partitions of topics to be deleted.
+    `offset` counts the changes of those two; `unmade` are topics whose partition has no state yet.
     """
 
     brokers: Mapping[BrokerId, BrokerStatus]
     partitions: Mapping[int, PartitionState]
     topics: Mapping[int, str]
     unmade: Mapping[int, CreateTopic]
-    deleted: frozenset[int]
     offset: int
     transaction: int
 
@@ -77,15 +75,6 @@ class UpdatePartitionStateResponse(HostedMessage):
     partition: int
     state: PartitionState
     is_written: bool
-
-
-@attrs.frozen
-class DeleteTopicZnodes(HostedMessage):
-    """The controller removes the znodes of a topic whose replicas are all deleted."""
-
-    broker: BrokerId
-    controller_epoch: int
-    partition: int
 
 
 @attrs.frozen
@@ -133,10 +122,7 @@ class UpdateMetadata(HostedMessage):
 
 @attrs.frozen(kw_only=True)
 class StopReplica(HostedMessage):
-    """The controller tells a broker to stop a replica and, if it `deletes`, to remove its log.
-
-    `leader_epoch` is -2 while the topic is deleted, which no epoch known to the replica outranks.
-    """
+    """The controller tells a broker to stop a replica and, if it `deletes`, to remove its log."""
 
     controller_epoch: int
     broker_epoch: BrokerEpoch

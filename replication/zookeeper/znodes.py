@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-import attrs
-
 from broker.ids import NO_LEADER, BrokerEpoch, BrokerId
 from broker.zookeeper import NodeKind, Session, WatchedEvent, ZnodeCode, ZnodeRefusedError, ZnodeTree
 from replication.roles.messages import CreateTopic
@@ -24,17 +22,8 @@ CONTROLLER_EPOCH: Final = "/controller_epoch"
 DELETIONS: Final = "/admin/delete_topics"
 ISR_CHANGES: Final = "/isr_change_notification"
 
-_WATCHED: Final = (IDS, TOPICS, DELETIONS)
 Held: TypeAlias = CreateTopic | PartitionState | BrokerId | int
 """The data of a znode: a topic's replicas, a partition's state, the controller's id, or the controller epoch."""
-
-
-@attrs.frozen
-class Topics:
-    """Hold the topics as read from the znodes: those without a partition state, and those to be deleted."""
-
-    unmade: dict[int, CreateTopic]
-    deleted: frozenset[int]
 
 
 class KafkaZnodes:
@@ -104,35 +93,20 @@ class KafkaZnodes:
         path = f"{TOPICS}/{order.topic}"
         return () if self.tree.exists(path) is not None else self.tree.create(path, order).events
 
-    def order_deletion(self, topic: str) -> tuple[WatchedEvent, ...]:
-        """Ask for a topic's deletion; for an unknown topic, or one already being deleted, change nothing."""
-        path = f"{DELETIONS}/{topic}"
-        is_idle = self.tree.exists(f"{TOPICS}/{topic}") is None or self.tree.exists(path) is not None
-        return () if is_idle else self.tree.create(path).events
-
-    def remove_topic(self, topic: str) -> tuple[WatchedEvent, ...]:
-        """Remove a topic's znodes, the deepest first, and the request for its deletion."""
-        events: tuple[WatchedEvent, ...] = ()
-        for path in (_state_path(topic), f"{TOPICS}/{topic}/partitions/0", f"{TOPICS}/{topic}/partitions"):
-            if self.tree.exists(path) is not None:
-                events += self.tree.delete(path)
-        return events + self.tree.delete(f"{TOPICS}/{topic}") + self.tree.delete(f"{DELETIONS}/{topic}")
-
-    def read_topics(self, controller: BrokerId) -> Topics:
-        """Return the topics, remove the ISR change notifications, and set the controller's watches."""
+    def read_topics(self, controller: BrokerId) -> dict[int, CreateTopic]:
+        """Return the topics without a partition state, remove the ISR change notifications, and set the watches."""
         tree, session = self.tree, self._sessions[controller]
         for note in tree.children(ISR_CHANGES):
             tree.delete(f"{ISR_CHANGES}/{note}")
-        for path in (*_WATCHED, ISR_CHANGES):
+        for path in (IDS, TOPICS, ISR_CHANGES):
             tree.children(path, session)
-        unmade, numbers = {}, {}
+        unmade = {}
         for topic in tree.children(TOPICS):
             order = tree.get(f"{TOPICS}/{topic}").data
             assert isinstance(order, CreateTopic), order
-            numbers[topic] = order.partition
             if tree.exists(_state_path(topic)) is None:
                 unmade[order.partition] = order
-        return Topics(unmade, frozenset(numbers[topic] for topic in tree.children(DELETIONS)))
+        return unmade
 
     def topic_of(self, partition: int) -> str | None:
         """Return the name of the topic of a partition."""

@@ -31,7 +31,6 @@ from replication.zookeeper.messages import (
     RegisterController,
     RegisterControllerResponse,
     StopReplica,
-    StopReplicaResponse,
     UpdatePartitionStateResponse,
     WatchNotification,
 )
@@ -88,12 +87,6 @@ class Desk:
         """Let a broker ask to stop."""
         out = Outbox()
         self.kafka_controller.on_controlled_shutdown(ControlledShutdown(BrokerId(broker), self.epochs[broker]), out)
-        self._deliver(out)
-
-    def answers(self, answer: StopReplicaResponse, broker: int) -> None:
-        """Let a broker answer the controller."""
-        out = Outbox()
-        self.kafka_controller.on_stop_replica_response(answer, BrokerId(broker), out)
         self._deliver(out)
 
     def write_isr(self, *isr: int) -> None:

@@ -31,7 +31,6 @@ from replication.rules.settings import PartitionSettings
 from replication.rules.switches import rules_of
 from replication.simulation.node import Node
 from replication.zookeeper.broker import STOP_ATTEMPTS_MAX, ZooKeeperBrokerRole
-from replication.zookeeper.kafka_controller import EPOCH_DURING_DELETE
 from replication.zookeeper.messages import (
     CloseSession,
     ControlledShutdown,
@@ -120,19 +119,13 @@ def test_an_order_of_a_former_controller_or_for_a_former_incarnation_changes_not
     assert process.role.roles == {}
     assert process.follow() is ErrorCode.NONE
     assert process.role.roles[0].replica_role is ReplicaRole.FETCHING
-    assert (
-        process.stop(EPOCH_DURING_DELETE, deletes=True, broker_epoch=BROKER_EPOCH - 1) is ErrorCode.STALE_BROKER_EPOCH
-    )
-    assert process.stop(EPOCH_DURING_DELETE, deletes=True, controller_epoch=2) is ErrorCode.STALE_CONTROLLER_EPOCH
+    assert process.stop(EPOCH, deletes=True, broker_epoch=BROKER_EPOCH - 1) is ErrorCode.STALE_BROKER_EPOCH
+    assert process.stop(EPOCH, deletes=True, controller_epoch=2) is ErrorCode.STALE_CONTROLLER_EPOCH
     assert 0 in process.role.roles
 
 
-@pytest.mark.parametrize(
-    ("leader_epoch", "is_stopped"), [(EPOCH - 1, False), (EPOCH, True), (EPOCH + 1, True), (EPOCH_DURING_DELETE, True)]
-)
-def test_a_replica_of_a_later_leader_epoch_is_not_deleted_but_for_its_topic(
-    leader_epoch: int, is_stopped: bool
-) -> None:
+@pytest.mark.parametrize(("leader_epoch", "is_stopped"), [(EPOCH - 1, False), (EPOCH, True), (EPOCH + 1, True)])
+def test_a_replica_of_a_later_leader_epoch_is_not_deleted(leader_epoch: int, is_stopped: bool) -> None:
     process = Process()
     process.follow()
     error = process.stop(leader_epoch, deletes=True)
@@ -155,16 +148,16 @@ def test_a_replica_that_is_not_there_is_deleted_from_the_disk_all_the_same() -> 
     process = Process()
     process.follow()
     process.stop(EPOCH, deletes=False)
-    assert process.stop(EPOCH_DURING_DELETE, deletes=True) is ErrorCode.NONE
+    assert process.stop(EPOCH, deletes=True) is ErrorCode.NONE
     assert not process.has_log
-    assert process.stop(EPOCH_DURING_DELETE, deletes=True) is ErrorCode.NONE
+    assert process.stop(EPOCH, deletes=True) is ErrorCode.NONE
 
 
 def test_a_replica_whose_directory_has_failed_neither_obeys_nor_stops() -> None:
     process = Process()
     process.role.offline = frozenset({0})
     assert process.follow() is ErrorCode.KAFKA_STORAGE_ERROR
-    assert process.stop(EPOCH_DURING_DELETE, deletes=True) is ErrorCode.KAFKA_STORAGE_ERROR
+    assert process.stop(EPOCH, deletes=True) is ErrorCode.KAFKA_STORAGE_ERROR
 
 
 # Control.

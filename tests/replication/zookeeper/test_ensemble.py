@@ -18,7 +18,6 @@ from replication.roles.messages import (
     BrokerRegistration,
     BrokerRegistrationResponse,
     CreateTopic,
-    DeleteTopic,
     Message,
     NodeId,
     SessionsDue,
@@ -32,7 +31,6 @@ from replication.rules.switches import rules_of
 from replication.zookeeper import ZooKeeperRole
 from replication.zookeeper.messages import (
     CloseSession,
-    DeleteTopicZnodes,
     GetClusterState,
     GetClusterStateResponse,
     RegisterController,
@@ -271,24 +269,3 @@ def test_the_controller_too_is_told_that_its_node_was_removed() -> None:
     talk.role.start(TimeMs(0), out)
     assert [(address.node, each) for address, each in out.sent] == [(NodeId(1), WatchNotification("/controller"))]
     assert talk.control(TWO) == RegisterControllerResponse(TWO, 2)
-
-
-def test_a_topic_is_gone_when_its_controller_says_so_and_not_before() -> None:
-    talk = Talk()
-    talk.make()
-    talk.say(GetClusterState(ONE, talk.epochs[ONE]))
-    assert talk.send(DeleteTopic(0)) == [(NodeId(1), WatchNotification("/admin/delete_topics"))]
-    assert talk.send(DeleteTopic(0)) == []
-    read = talk.say(GetClusterState(ONE, talk.epochs[ONE]))[0]
-    assert isinstance(read, GetClusterStateResponse)
-    assert read.deleted == {0}
-    assert talk.say(DeleteTopicZnodes(ONE, 0, 0)) == talk.say(DeleteTopicZnodes(TWO, 1, 0)) == []
-    assert 0 in talk.role.image.partitions
-    assert talk.send(DeleteTopicZnodes(ONE, 1, 0)) == [
-        (NodeId(1), WatchNotification("/brokers/topics")),
-        (NodeId(1), WatchNotification("/admin/delete_topics")),
-    ]
-    assert talk.role.image.partitions == {}
-    assert talk.say(_ask(talk)) == []
-    talk.say(CreateTopic(1, (TWO,), "topic-0"))
-    assert talk.role.nodes.topic_of(1) == "topic-0"

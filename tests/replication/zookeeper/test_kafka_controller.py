@@ -1,17 +1,15 @@
-"""What the ZooKeeper-style controller does as brokers come and go, topics are made, moved and deleted."""
+"""What the ZooKeeper-style controller does as brokers come and go, topics are made and moved."""
 
 from __future__ import annotations
 
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerId
-from replication.roles.messages import AlterPartitionReassignments, CreateTopic, DeleteTopic, ElectLeaders
+from replication.roles.messages import AlterPartitionReassignments, CreateTopic, ElectLeaders
 from replication.roles.outbox import Outbox
 from replication.rules.election import Election
-from replication.zookeeper.kafka_controller import EPOCH_DURING_DELETE
 from replication.zookeeper.messages import (
     ControlledShutdownResponse,
     LeaderAndIsrResponse,
-    StopReplicaResponse,
     UpdateMetadata,
 )
 from tests.replication.zookeeper.control import BOSS, Desk
@@ -19,10 +17,6 @@ from tests.replication.zookeeper.control import BOSS, Desk
 
 def ids(*brokers: int) -> tuple[BrokerId, ...]:
     return tuple(map(BrokerId, brokers))
-
-
-def stopped(desk: Desk, broker: int, error: ErrorCode = ErrorCode.NONE) -> StopReplicaResponse:
-    return StopReplicaResponse(0, True, error, desk.epochs[broker])
 
 
 def test_a_new_topic_gets_its_first_live_replica_as_leader_and_all_live_ones_in_sync() -> None:
@@ -248,81 +242,6 @@ def test_a_partition_without_other_replicas_keeps_nobody_from_stopping() -> None
     desk.wants_to_stop(3)
     assert ControlledShutdownResponse(desk.epochs[3]) in desk.told[3]
     assert desk.zookeeper.image.partitions[1].leader == 3
-
-
-# Deletion.
-
-DELETED = [(True, EPOCH_DURING_DELETE)]
-
-
-def test_a_topic_is_gone_when_every_replica_has_said_that_it_is_deleted() -> None:
-    desk = Desk()
-    desk.told.clear()
-    desk.give(DeleteTopic(0))
-    assert desk.stops(1)[:1] == DELETED
-    for broker in (0, 1, 1):
-        desk.answers(stopped(desk, broker), broker)
-    # It is told until it answers.
-    desk.told.clear()
-    desk.read()
-    assert (desk.stops(1), desk.stops(2)) == ([], DELETED)
-    desk.answers(stopped(desk, 2), 2)
-    desk.read()
-    assert desk.zookeeper.image.partitions == {}
-
-
-def test_a_replica_that_is_away_is_deleted_when_its_broker_is_back_also_by_the_next_controller() -> None:
-    desk = Desk()
-    desk.go(0)
-    desk.give(DeleteTopic(0))
-    for broker in (1, 2):
-        desk.answers(stopped(desk, broker), broker)
-    desk.read()
-    assert 0 in desk.zookeeper.image.partitions
-    desk.begin_term()
-    desk.come(0)
-    desk.told.clear()
-    desk.read()
-    assert [desk.stops(broker) for broker in (0, 1, 2)] == [DELETED] * 3
-    for broker in (0, 1, 2):
-        desk.answers(stopped(desk, broker), broker)
-    desk.read()
-    assert desk.zookeeper.image.partitions == {}
-
-
-def test_a_replica_that_cannot_be_deleted_is_given_up_until_its_broker_begins_another_life() -> None:
-    desk = Desk()
-    desk.give(DeleteTopic(0))
-    desk.answers(stopped(desk, 1, ErrorCode.KAFKA_STORAGE_ERROR), 1)
-    desk.told.clear()
-    desk.read()
-    assert desk.stops(1) == []
-    desk.go(1)
-    desk.come(1)
-    desk.read()
-    assert desk.stops(1) == DELETED
-
-
-def test_a_topic_that_is_being_moved_is_deleted_after_the_move() -> None:
-    desk = Desk()
-    ordered(desk, AlterPartitionReassignments(0, ids(3, 1, 2)))
-    desk.told.clear()
-    desk.give(DeleteTopic(0))
-    assert desk.stops(3) == []
-    desk.write_isr(0, 1, 2, 3)
-    desk.read()
-    assert desk.stops(3)[-1:] == DELETED
-
-
-def test_nobody_is_elected_and_nothing_moved_of_a_topic_that_is_being_deleted() -> None:
-    desk = Desk()
-    desk.give(DeleteTopic(0))
-    before = desk.state
-    desk.go(0)
-    desk.read()
-    ordered(desk, ElectLeaders(0, Election.UNCLEAN))
-    ordered(desk, AlterPartitionReassignments(0, ids(3)))
-    assert desk.state is before
 
 
 def test_every_broker_is_told_of_everything_that_was_read() -> None:
