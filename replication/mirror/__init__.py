@@ -1,7 +1,7 @@
 """Copy one cluster into another as MirrorMaker 2 does: topics, offset syncs, checkpoints, groups and failover costs.
 
 - policy: Decide which topics are mirrored, and name them on the target.
-- records: Encode and decode MirrorMaker's own records: offset syncs, checkpoints and heartbeats.
+- records: Encode and decode MirrorMaker's own records: offset syncs and checkpoints.
 - syncs: Decide when MirrorMaker emits an offset sync, and translate offsets of the source by the syncs.
 - checkpoints: Decide which checkpoints MirrorMaker emits and which group offsets it sets on the target.
 - cluster: Reach the partitions of one simulated cluster: read what is committed, write with acks=all, create.

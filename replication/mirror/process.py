@@ -7,10 +7,10 @@ offset: records copied since are copied again, in the same order.
 Constraints: source offsets are committed only when everything before them is acknowledged. Nothing is copied before the
 committed offsets are read to their end, and no offset is translated before the syncs are.
 
-Left out: several tasks and their rebalancing, exactly-once sources (KIP-618), copied settings and ACLs; the groups have
-a coordinator that never fails, and reading takes no messages.
+Left out: heartbeats; several tasks and their rebalancing, exactly-once sources (KIP-618), copied settings and ACLs; the
+groups have a coordinator that never fails, and reading takes no messages.
 
-Source: Kafka connect-mirror MirrorSourceTask, MirrorSourceConnector, MirrorCheckpointTask, MirrorHeartbeatTask and
+Source: Kafka connect-mirror MirrorSourceTask, MirrorSourceConnector, MirrorCheckpointTask and
 connect runtime SourceTaskOffsetCommitter, 4.3.1; KIP-382.
 """
 
@@ -45,8 +45,7 @@ _OFFSET: Final = struct.Struct(">q")
 class MirrorSettings:
     """Hold the settings of a flow; times are a tenth of Kafka's, as runs are short.
 
-    Kafka's: offset.flush.interval.ms and emit.checkpoints.interval.seconds 60 s, refresh.topics.interval.seconds 600 s;
-    emit.heartbeats.interval.seconds is 1 s in both.
+    Kafka's: offset.flush.interval.ms and emit.checkpoints.interval.seconds 60 s, refresh.topics.interval.seconds 600 s.
     """
 
     source: str = "source"
@@ -56,7 +55,6 @@ class MirrorSettings:
     commit_ms: DurationMs = attrs.field(default=DurationMs(6_000))
     checkpoint_ms: DurationMs = attrs.field(default=DurationMs(6_000))
     refresh_ms: DurationMs = attrs.field(default=DurationMs(60_000))
-    heartbeat_ms: DurationMs = attrs.field(default=DurationMs(1_000))
 
 
 class MirrorProcess:
@@ -247,12 +245,8 @@ class MirrorProcess:
 
     def _batch(self, *records: tuple[bytes, bytes]) -> bytes:
         """Return a batch of the mirror's own records, from their keys and values."""
-        return own_batch(self._source.cluster.now_ms, *records)
-
-
-def own_batch(now_ms: int, *records: tuple[bytes, bytes]) -> bytes:
-    """Return a batch of new records, from their keys and values."""
-    return copied_batch([Record(Offset(0), TimeMs(WALL_CLOCK_MS + now_ms), key, value) for key, value in records])
+        time_ms = TimeMs(WALL_CLOCK_MS + self._source.cluster.now_ms)
+        return copied_batch([Record(Offset(0), time_ms, key, value) for key, value in records])
 
 
 def copied_batch(records: Sequence[Record]) -> bytes:

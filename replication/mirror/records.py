@@ -1,7 +1,7 @@
-"""Encode and decode MirrorMaker's own records: offset syncs, checkpoints and heartbeats.
+"""Encode and decode MirrorMaker's own records: offset syncs and checkpoints.
 
-Constraints: numbers are big-endian, strings are UTF-8 with an int16 length; values of checkpoints and heartbeats start
-with the int16 version 0, offset syncs have none. Anything else raises CorruptDataError.
+Constraints: numbers are big-endian, strings are UTF-8 with an int16 length; values of checkpoints start with the int16
+version 0, offset syncs have none. Anything else raises CorruptDataError.
 
 Example:
 
@@ -9,7 +9,7 @@ Example:
 >>> sync.key.hex(" "), len(sync.value)
 ('00 01 74 00 00 00 03', 16)
 
-Source: Kafka connect-mirror OffsetSync, connect-mirror-client Checkpoint and Heartbeat, 3.9.1 and 4.1.0.
+Source: Kafka connect-mirror OffsetSync, connect-mirror-client Checkpoint, 3.9.1 and 4.1.0.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ import attrs
 
 from broker.errors import CorruptDataError
 from broker.ids import Offset, PartitionId, TopicPartition
-from broker.units import TimeMs
 from broker.wire.fields import Field, Fields, Kind, RecordSchema, record, strings
 from broker.wire.reading import Reader, read_message
 from broker.wire.writing import write_message, write_versioned
@@ -31,12 +30,6 @@ _OFFSETS: Final = (Field("upstreamOffset", Kind.INT64), Field("offset", Kind.INT
 _OFFSET_SYNC: Final = record("OffsetSync", _PARTITION, *_OFFSETS, flexible_since=None)
 _CHECKPOINT: Final = record(
     "Checkpoint", (*strings("group"), *_PARTITION), *_OFFSETS, *strings("metadata"), flexible_since=None
-)
-_HEARTBEAT: Final = record(
-    "Heartbeat",
-    strings("sourceClusterAlias", "targetClusterAlias"),
-    Field("timestamp", Kind.INT64),
-    flexible_since=None,
 )
 
 
@@ -82,26 +75,6 @@ class Checkpoint:
         return write_versioned(_CHECKPOINT.value, fields, version=VERSION)
 
 
-@attrs.frozen
-class MirrorHeartbeat:
-    """State that the flow from `source` to `target` was alive at `timestamp`."""
-
-    source: str
-    target: str
-    timestamp: TimeMs
-
-    @property
-    def key(self) -> bytes:
-        """Return the record's key."""
-        fields = {"sourceClusterAlias": self.source, "targetClusterAlias": self.target}
-        return write_message(_HEARTBEAT.key, fields, version=VERSION)
-
-    @property
-    def value(self) -> bytes:
-        """Return the record's value."""
-        return write_versioned(_HEARTBEAT.value, {"timestamp": self.timestamp}, version=VERSION)
-
-
 def read_offset_sync(key: bytes, value: bytes) -> OffsetSync:
     """Return the offset sync of a record; raise CorruptDataError for other bytes."""
     keys, values = _read(_OFFSET_SYNC, key, value, "an offset sync", is_versioned=False)
@@ -113,12 +86,6 @@ def read_checkpoint(key: bytes, value: bytes) -> Checkpoint:
     keys, values = _read(_CHECKPOINT, key, value, "a checkpoint")
     offsets = Offset(values["upstreamOffset"]), Offset(values["offset"])
     return Checkpoint(keys["group"], _partition(keys), *offsets, values["metadata"])
-
-
-def read_heartbeat(key: bytes, value: bytes) -> MirrorHeartbeat:
-    """Return the heartbeat of a record; raise CorruptDataError for other bytes."""
-    keys, values = _read(_HEARTBEAT, key, value, "a heartbeat")
-    return MirrorHeartbeat(keys["sourceClusterAlias"], keys["targetClusterAlias"], TimeMs(values["timestamp"]))
 
 
 def _read(

@@ -11,18 +11,17 @@ from typing import Final
 import attrs
 
 from broker.entropy import derive
-from broker.ids import Offset, PartitionId, TopicPartition
+from broker.ids import Offset, TopicPartition
 from broker.units import DurationMs, TimeMs
 from replication.checkers import Finding
 from replication.mirror.checks import Copy, Failover, MirrorFinding, check_copy, check_failover, check_groups
 from replication.mirror.cluster import MirroredCluster
-from replication.mirror.policy import HEARTBEATS
-from replication.mirror.process import CHECKPOINTS, OFFSETS, SYNCS, MirrorProcess, MirrorSettings, own_batch
-from replication.mirror.records import MirrorHeartbeat, read_offset_sync
+from replication.mirror.process import CHECKPOINTS, OFFSETS, SYNCS, MirrorProcess, MirrorSettings
+from replication.mirror.records import read_offset_sync
 from replication.simulation.faults import Fault
 from replication.simulation.history import LineSink, Trace, discard_line
 from replication.simulation.liveness import settled
-from replication.simulation.options import WALL_CLOCK_MS, FaultKind, Options, quiet
+from replication.simulation.options import FaultKind, Options, quiet
 from replication.simulation.run import Simulation
 
 GROUP: Final = "readers"
@@ -59,7 +58,7 @@ def without_failures(seed: int, duration_ms: DurationMs) -> MirrorOptions:
     source = attrs.evolve(quiet(derive(seed, _SOURCE_STREAM), duration_ms), produce_ms=DurationMs(100))
     target = quiet(derive(seed, _TARGET_STREAM), duration_ms)
     return MirrorOptions(
-        # Heartbeats and offset syncs at the source; Connect's offsets and the checkpoints at the target.
+        # The offset syncs at the source; Connect's offsets and the checkpoints at the target.
         source=attrs.evolve(source, internal_partitions=2, consumers=0),
         target=attrs.evolve(target, partitions=1, internal_partitions=1, producers=0, consumers=0),
     )
@@ -99,12 +98,12 @@ class MirrorOutcome:
 
 
 class MirrorRun:
-    """Run two clusters with a mirror, a heartbeat connector and a group between them."""
+    """Run two clusters with a mirror and a group between them."""
 
     def __init__(self, options: MirrorOptions, on_line: LineSink = discard_line) -> None:
         self.options = options
         self.trace = Trace(on_line)
-        topics = ((TOPIC, options.source.partitions), (HEARTBEATS, 1))
+        topics = ((TOPIC, options.source.partitions),)
         self.source = MirroredCluster(options.source, topics, (SYNCS.topic,))
         # The partitions of the copies are made when the mirror asks for them.
         self.target = MirroredCluster(options.target, (), (OFFSETS.topic, CHECKPOINTS.topic))
@@ -121,7 +120,6 @@ class MirrorRun:
             cluster.at(options.failover_at_ms, self._note_failover)
         self._failovers: list[dict[TopicPartition, Failover]] = []
         self.source.every(options.commit_group_ms, self._commit_group)
-        self.source.every(options.settings.heartbeat_ms, self._write_heartbeat)
         self.mirror.start()
 
     def _simulation(self, name: str, options: Options, plan: tuple[Fault, ...], side: MirroredCluster) -> Simulation:
@@ -139,14 +137,6 @@ class MirrorRun:
         ends = {each: self.source.end(each) for each in self.source.partitions() if each.topic == TOPIC}
         known = {each: end for each, end in ends.items() if end is not None}
         self.source.groups.setdefault(GROUP, {}).update(known)
-
-    def _write_heartbeat(self) -> None:
-        """Write a heartbeat of the other direction to the source, from where it is copied as any other record."""
-        settings, now_ms = self.options.settings, self.source.cluster.now_ms
-        if now_ms < self.options.source.duration_ms:
-            beat = MirrorHeartbeat(settings.target, settings.source, TimeMs(WALL_CLOCK_MS + now_ms))
-            batch = own_batch(now_ms, (beat.key, beat.value))
-            self.source.write(TopicPartition(HEARTBEATS, PartitionId(0)), batch)
 
     # Time.
 

@@ -7,14 +7,11 @@ import random
 import pytest
 
 from broker.ids import Offset, PartitionId, TopicPartition
-from broker.units import TimeMs
 from replication.mirror.policy import DefaultPolicy, IdentityPolicy, is_cycle, is_replicated
 from replication.mirror.records import (
     Checkpoint,
-    MirrorHeartbeat,
     OffsetSync,
     read_checkpoint,
-    read_heartbeat,
     read_offset_sync,
 )
 from replication.mirror.syncs import SYNC_COUNT, SyncState, SyncStore, next_sync
@@ -137,7 +134,3 @@ def test_records_have_the_same_bytes_and_are_read_back(kafka: KafkaJvm) -> None:
         theirs = kafka.call("mirror", of="checkpoint", **fields, group=group, metadata=point.metadata)
         assert theirs == [point.key.hex(), point.value.hex()]
         assert read_checkpoint(point.key, point.value) == point
-        beat = MirrorHeartbeat(group, topic, TimeMs(upstream))
-        theirs = kafka.call("mirror", of="heartbeat", source=group, target=topic, timestamp=upstream)
-        assert theirs == [beat.key.hex(), beat.value.hex()]
-        assert read_heartbeat(beat.key, beat.value) == beat

@@ -38,10 +38,6 @@ public final class Mirrors {
                     number(input, "downstream"), text(input, "metadata"));
                 yield row(hex(point.recordKey()), hex(point.recordValue()));
             }
-            case "heartbeat" -> {
-                Heartbeat beat = new Heartbeat(text(input, "source"), text(input, "target"), number(input, "timestamp"));
-                yield row(hex(beat.recordKey()), hex(beat.recordValue()));
-            }
             default -> throw new IllegalArgumentException("no mirror " + input.get("of"));
         };
     }

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from broker.errors import CorruptDataError, UsageError
 from broker.ids import Offset, PartitionId, TopicPartition
-from broker.units import TimeMs
 from replication.mirror.checkpoints import CheckpointStore
 from replication.mirror.policy import (
     DefaultPolicy,
@@ -22,10 +21,8 @@ from replication.mirror.policy import (
 )
 from replication.mirror.records import (
     Checkpoint,
-    MirrorHeartbeat,
     OffsetSync,
     read_checkpoint,
-    read_heartbeat,
     read_offset_sync,
 )
 from replication.mirror.syncs import OUTSTANDING_MAX, SYNC_COUNT, TOO_OLD, SyncQueue, SyncState, SyncStore, next_sync
@@ -116,8 +113,6 @@ def test_what_is_written_is_read_back(topic: str, group: str, number: int, offse
     assert read_offset_sync(written.key, written.value) == written
     point = Checkpoint(group, where, Offset(offset), Offset(5), topic)
     assert read_checkpoint(point.key, point.value) == point
-    beat = MirrorHeartbeat(topic, group, TimeMs(offset))
-    assert read_heartbeat(beat.key, beat.value) == beat
 
 
 GOOD = Checkpoint("g", PARTITION, Offset(1), Offset(1))
@@ -159,7 +154,7 @@ VALUES = st.one_of(
 @settings(max_examples=100)
 @given(KEYS, VALUES)
 def test_bytes_are_refused_or_are_what_is_read_from_them(key: bytes, value: bytes) -> None:
-    for read in (read_offset_sync, read_checkpoint, read_heartbeat):
+    for read in (read_offset_sync, read_checkpoint):
         try:
             found = read(key, value)
         except CorruptDataError:
