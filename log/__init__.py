@@ -41,7 +41,6 @@ from log.partition.producer_state import ProducerState
 from log.partition.reading import FetchData, Isolation, OffsetPlace
 from log.partition.recovery import LastShutdown
 from log.record import Header, Record, TimestampType
-from log.segments.lookups import BatchPlaces, find_offsets, find_timestamps
 from log.segments.offset_index import OffsetIndex
 from log.segments.search import FoundOffset
 from log.segments.segment import Segment
@@ -53,7 +52,6 @@ from log.storage.directory_names import DirectoryRole, PartitionDirectory, direc
 __all__ = (
     "AppendInfo",
     "AppendOrigin",
-    "BatchPlaces",
     "BatchReader",
     "BatchSpec",
     "Codec",
@@ -89,8 +87,6 @@ __all__ = (
     "build_batch",
     "build_batches",
     "directory_name",
-    "find_offsets",
-    "find_timestamps",
     "parse_directory_name",
     "rebuild",
     "scan",

@@ -8,7 +8,6 @@
 - txn_index: List the aborted transactions of a segment.
 - rolling: Decide when a log rolls its active segment, and the base offset of the next one.
 - search: Find a batch or record by offset or by time in a sequence of batches.
-- lookups: Find the batches for many offsets or times in one segment.
 - segment_files: Name, open, rename and remove the files of a segment together.
 - file_names: Name a partition's files, and read offsets and kinds from their names.
 """

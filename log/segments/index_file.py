@@ -206,17 +206,6 @@ class IndexFile(ABC):
             return bisect_right(columns.keys, key) - 1
         return slot_at_most(columns.keys, key, self._warm_entry_count)
 
-    def _search_many(self, keys: Int64Array) -> Int64Array:
-        """Return `_search` of each key."""
-        columns = self._decoded()
-        if not columns.grows:
-            return np.array([self._search(key) for key in keys.tolist()], dtype=np.int64)
-        sorted_keys = self._decoded_arrays()[0]
-        if sorted_keys.dtype == np.int32:
-            # Half the memory to search in; a key beyond the range compares like the end of the range.
-            keys = np.clip(keys, -1, RELATIVE_OFFSET_MAX).astype(np.int32)
-        return np.searchsorted(sorted_keys, keys, side="right").astype(np.int64, copy=False) - 1
-
     @property
     def _warm_entry_count(self) -> int:
         return WARM_SIZE_BYTES // self.entry_size_bytes

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.architecture import docs
-from tests.architecture.house import ROOT
 
 needs_pdoc = pytest.mark.skipif(not docs.is_possible(), reason="pdoc is not installed; it comes with the extra dev")
 
@@ -31,11 +28,3 @@ def test_pages_are_written_without_a_warning(tmp_path: Path) -> None:
     assert 'href="broker/ids.html"' in page
     assert (tmp_path / "log" / "strategies.html").is_file()
     assert "broker.ids" in (tmp_path / "index.html").read_text(encoding="utf-8")
-
-
-def test_a_wrong_word_is_one_sentence_and_status_2() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.architecture", "pages"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "usage: python -m tests.architecture [surface | docs OUT | words]\n"

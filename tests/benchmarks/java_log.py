@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import statistics
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from tests.benchmarks.rounds import Took
 from tests.kafka.jvm import KafkaJvm
-
-LookUp = Literal["index-offset", "index-timestamp", "offset", "timestamp"]
-"""OffsetIndex.lookup, TimeIndex.lookup, LogSegment.translateOffset, LogSegment.findOffsetByTimestamp."""
 
 START_MS: Final = 1_700_000_000_000
 MAP_BYTES: Final = 128 << 20
@@ -64,12 +61,3 @@ def clean(kafka: KafkaJvm, directory: Path, config: dict[str, Any], *, scratch: 
     """
     where: dict[str, Any] = {"directory": str(directory), "scratch": str(scratch), "config": config}
     return took(kafka, "clean", **where, nowMs=START_MS, mapBytes=MAP_BYTES)
-
-
-def look_up(kafka: KafkaJvm, directory: Path, by: LookUp, *, count: int, lowest: int) -> Took:
-    """One segment asked for `count` random targets, one call each.
-
-    Offsets are drawn from the whole segment, timestamps from `lowest` to the largest in it.
-    """
-    targets: dict[str, Any] = {"by": by, "count": count, "lowest": lowest, "seed": 1}
-    return took(kafka, "look-ups", directory=str(directory), baseOffset=0, **targets)

@@ -3,7 +3,7 @@
     python -m tests.benchmarks.log [--size 1GiB] [--rounds 3] [--only scan] [--folder DIR] [--json]
 
 Parts: scan (every checksum, every record in columns; peak memory), append (encoding and appending), recovery,
-lookup, compaction (1 million records, 100 thousand keys). Records have 100 bytes or 1 KiB, in batches of 100; `--size`
+compaction (1 million records, 100 thousand keys). Records have 100 bytes or 1 KiB, in batches of 100; `--size`
 is how much of them, uncompressed, is written to each file. In each round everybody takes a turn; medians are shown.
 
 CPU is the time of the working thread alone, on a shared machine the one to go by; ratios and "reached" do. Java's does
@@ -33,14 +33,13 @@ from log.codecs.compression import Codec
 from tests.benchmarks import java_log, log_compaction
 from tests.benchmarks.log_append import append_lines
 from tests.benchmarks.log_files import CASES, PLAIN, Case, write_segment_file
-from tests.benchmarks.log_lookup import lookup_lines
 from tests.benchmarks.log_recovery import recovery_lines
 from tests.benchmarks.log_scan import scan_lines
 from tests.benchmarks.report import describe_machine
 from tests.benchmarks.rounds import Line, Took, in_turn, kafka_or_none, say
 from tests.kafka.jvm import KafkaJvm
 
-PARTS: Final = ("scan", "append", "recovery", "lookup", "compaction")
+PARTS: Final = ("scan", "append", "recovery", "compaction")
 RECORD_COUNT: Final = 1_000_000
 KEY_COUNT: Final = 100_000
 COMPACTION_CODECS: Final = (Codec.NONE, Codec.LZ4)
@@ -82,7 +81,7 @@ def main() -> int:
 def measured_lines(work: Work) -> Iterator[Line]:
     """Yield the lines of all parts; a file is written once for the parts that read it."""
     for case in CASES:
-        readers = [part for part in ("scan", "recovery", "lookup") if part in work.parts and reads(part, case)]
+        readers = [part for part in ("scan", "recovery") if part in work.parts and reads(part, case)]
         if readers:
             yield from file_lines(case, readers, work)
     for case in CASES if "append" in work.parts else ():
@@ -92,17 +91,13 @@ def measured_lines(work: Work) -> Iterator[Line]:
 
 
 def reads(part: str, case: Case) -> bool:
-    """Whether a part reads the file of a case: recovery those without codec, look-ups the first of these."""
-    return part == "scan" or (part == "recovery" and case in PLAIN) or case == PLAIN[0]
+    """Whether a part reads the file of a case: recovery those without codec."""
+    return part == "scan" or case in PLAIN
 
 
 def file_lines(case: Case, parts: Sequence[str], work: Work) -> Iterator[Line]:
     """Yield the lines of the parts that read a file."""
-    ways: dict[str, Callable[..., list[Line]]] = {
-        "scan": scan_lines,
-        "recovery": recovery_lines,
-        "lookup": lookup_lines,
-    }
+    ways: dict[str, Callable[..., list[Line]]] = {"scan": scan_lines, "recovery": recovery_lines}
     folder = work.folder / case.codec.label
     file = write_segment_file(case, folder, work.size_bytes)
     for part in parts:

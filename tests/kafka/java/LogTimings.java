@@ -10,7 +10,6 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
-import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
@@ -69,7 +68,6 @@ final class LogTimings {
             case "append" -> timings.append();
             case "recover" -> timings.recover();
             case "clean" -> timings.clean();
-            case "look-ups" -> timings.lookUps();
             default -> throw new IllegalArgumentException("no timing " + request.get("what"));
         }
         timings.told.set("wallNs", timings.wallNs);
@@ -205,49 +203,6 @@ final class LogTimings {
             Logs.close(log);
             remove(directory);
         }
-    }
-
-    /** Look up random targets, one call each: a run is all of them. */
-    private void lookUps() throws Exception {
-        LogSegment segment = open(new File(request.get("directory").asText()), request.get("baseOffset").asLong(), true);
-        int count = request.get("count").asInt();
-        boolean byTime = request.get("by").asText().endsWith("timestamp");
-        long low = byTime ? request.get("lowest").asLong() : segment.baseOffset();
-        long high = byTime ? segment.maxTimestampSoFar() + 1 : segment.readNextOffset();
-        long[] targets = new SplittableRandom(request.get("seed").asLong()).longs(count, low, high).toArray();
-        told.put("records", count).put("bytes", segment.size());
-        for (int round = 0; round < repeats; round++) {
-            switch (request.get("by").asText()) {
-                case "index-offset" -> {
-                    var index = segment.offsetIndex();
-                    timed(() -> {
-                        for (long target : targets) {
-                            sink += index.lookup(target).position();
-                        }
-                    });
-                }
-                case "index-timestamp" -> {
-                    var index = segment.timeIndex();
-                    timed(() -> {
-                        for (long target : targets) {
-                            sink += index.lookup(target).offset();
-                        }
-                    });
-                }
-                case "offset" -> timed(() -> {
-                    for (long target : targets) {
-                        sink += segment.translateOffset(target).position;
-                    }
-                });
-                case "timestamp" -> timed(() -> {
-                    for (long target : targets) {
-                        sink += Logs.findOffsetByTimestamp(segment, target, segment.baseOffset()).get().offset;
-                    }
-                });
-                default -> throw new IllegalArgumentException("no look-up by " + request.get("by"));
-            }
-        }
-        segment.close();
     }
 
     private static LogSegment open(File directory, long baseOffset, boolean exists) throws IOException {

@@ -29,14 +29,11 @@ from log import (
     build_batch,
     build_batches,
     directory_name,
-    find_offsets,
-    find_timestamps,
     parse_directory_name,
     rebuild,
     scan,
     scan_headers,
 )
-from tests.log.made import put, segment
 
 EDGES: Final = tuple(sign * 2**bits + more for bits in (15, 31, 32, 63, 70) for sign in (1, -1) for more in (-1, 0))
 NUMBERS: Final = st.sampled_from((0, 1, -1, -2, 7, 61, 78, *EDGES))
@@ -47,11 +44,8 @@ SOUND: Final = build_batch(BatchSpec(), PAIR) + build_batch(
     BatchSpec(base_offset=Offset(2), codec=Codec.GZIP), [Record(Offset(2), TimeMs(0), b"k", b"v")]
 )
 COLUMN: Final = st.lists(st.one_of(st.integers(-2, 12), st.sampled_from((2**31, 2**63 - 1, -(2**63)))), max_size=3)
-ARRAYS: Final = st.lists(NUMBERS, max_size=3) | st.sampled_from(
-    (7, [1.5], ["x"], [None], [[1, 2]], [[1], [1, 2]], [True], np.array([2**63], np.uint64))
-)
 FUZZED: Final = {
-    *(batches_in, build_batch, build_batches, directory_name, find_offsets, find_timestamps, parse_directory_name),
+    *(batches_in, build_batch, build_batches, directory_name, parse_directory_name),
     *(rebuild, scan, scan_headers),
 }
 
@@ -138,13 +132,3 @@ def test_a_batch_is_rebuilt_only_with_a_mark_for_each_record(
     is_made = tried(lambda: rebuild(batch, np.array(marks, np.bool_), delete_horizon_ms=at, upgrades=upgrades))
     is_in_range = horizon is None or -(2**63) <= horizon < 2**63
     assert is_made == (len(marks) == len(batch.records()) and any(marks) and is_in_range)
-
-
-@given(targets=ARRAYS, start=NUMBERS)
-def test_lookups_take_lists_of_whole_numbers_only(targets: Any, start: int) -> None:
-    found = segment()
-    put(found, SOUND)
-    is_list = isinstance(targets, list) and all(type(one) is int and -(2**63) <= one < 2**63 for one in targets)
-    assert tried(lambda: find_offsets(found, targets)) == is_list
-    is_start = -(2**63) <= start < 2**63
-    assert tried(lambda: find_timestamps(found, targets, Offset(start))) == (is_list and is_start)

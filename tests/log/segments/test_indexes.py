@@ -121,8 +121,6 @@ def test_a_look_up_finds_the_largest_offset_at_most_the_target(
     index = by_offset(data=data) if is_loaded else by_offset(*entries)
     expected = [max([entry for entry in entries if entry[0] <= target], default=(BASE, 0)) for target in targets]
     assert [(index.lookup(target).offset, index.lookup(target).position) for target in targets] == expected
-    many = index.lookup_many(targets)
-    assert list(zip(many.offsets.tolist(), many.positions.tolist(), strict=True)) == expected
 
 
 @given(entries=BY_TIME, targets=st.lists(st.integers(-5, 1200), max_size=20), is_loaded=st.booleans())
@@ -133,8 +131,6 @@ def test_a_look_up_finds_the_latest_time_at_most_the_target(
     index = by_time(data=data) if is_loaded else by_time(*entries)
     expected = [max([entry for entry in entries if entry[0] <= target], default=(-1, BASE)) for target in targets]
     assert [(index.lookup(target).timestamp, index.lookup(target).offset) for target in targets] == expected
-    many = index.lookup_many(targets)
-    assert list(zip(many.timestamps.tolist(), many.offsets.tolist(), strict=True)) == expected
 
 
 @given(entries=BY_OFFSET, offset=st.integers(900, 3000), more=st.integers(0, 50))
@@ -181,7 +177,6 @@ def test_an_index_that_was_not_trimmed_is_searched_in_kafkas_steps() -> None:
     # Kafka's OffsetIndex gives these answers for this file: the reserved zeros at its end lie below most targets.
     index = by_offset(data=encoded((3, 30), (7, 70), (0, 0), (0, 0)))
     assert [index.lookup(BASE + target).position for target in (0, 2, 3, 7, 9)] == [0, 0, 30, 0, 0]
-    assert index.lookup_many([BASE + 9]).positions.tolist() == [0]
     assert index.last_offset == BASE
 
 

@@ -17,11 +17,10 @@ from log.batches.batch import RecordBatch
 from log.batches.build import BatchSpec, build_batch
 from log.batches.in_buffer import batches_in
 from log.batches.record_columns import BatchRun
-from log.errors import CorruptBatchError, IllegalArgumentError, SegmentOffsetOverflowError
+from log.errors import IllegalArgumentError, SegmentOffsetOverflowError
 from log.log_config import LogConfig
 from log.record import Record, TimestampOffset
 from log.segments.file_names import TIME_INDEX
-from log.segments.lookups import find_offsets, find_timestamps
 from log.segments.rolling import PendingAppend, count_before_roll, fits_relative, new_base_offset, should_roll
 from log.segments.search import BatchPlace, first_ending_at_or_after
 from log.segments.segment import Segment
@@ -139,51 +138,6 @@ def test_a_time_is_found_where_a_walk_from_the_start_finds_it(
     )
     found = made.find_offset_by_timestamp(NOW + target, Offset(start))
     assert (found and (found.timestamp_ms, found.offset)) == expected
-
-
-def place_of(found: RecordBatch | None) -> tuple[int, int, int]:
-    return (-1, -1, -1) if found is None else (found.last_offset, found.position, found.size_bytes)
-
-
-@given(counts=COUNTS, gap=st.integers(0, 3), magic=st.sampled_from([0, 1, 2]), targets=st.lists(st.integers(40, 120)))
-def test_many_offsets_are_found_as_one_by_one(counts: list[int], gap: int, magic: int, targets: list[int]) -> None:
-    made = filled(counts, gap=gap, magic=magic)
-    found = find_offsets(made, targets)
-    rows = list(zip(found.last_offsets, found.positions, found.sizes_bytes, strict=True))
-    singles = [made.translate_offset(Offset(target)) for target in targets]
-    assert rows == [(-1, -1, -1) if one is None else (one.last_offset, one.position, one.size_bytes) for one in singles]
-
-
-@given(
-    counts=COUNTS,
-    times=st.lists(st.integers(-5, 5), min_size=1),
-    magic=st.sampled_from([0, 1, 2]),
-    targets=st.lists(st.integers(-7, 9)),
-    start=st.integers(45, 70),
-)
-def test_many_times_are_found_in_the_batch_that_a_walk_finds(
-    counts: list[int], times: list[int], magic: int, targets: list[int], start: int
-) -> None:
-    made = filled(counts, times=times, magic=magic)
-    found = find_timestamps(made, [NOW + target for target in targets], Offset(start))
-    expected = [
-        place_of(
-            next(
-                (each for each in made.batches() if each.max_timestamp >= NOW + target and each.last_offset >= start),
-                None,
-            )
-        )
-        for target in targets
-    ]
-    assert list(zip(found.last_offsets, found.positions, found.sizes_bytes, strict=True)) == expected
-
-
-def test_many_look_ups_report_where_a_file_is_damaged() -> None:
-    made = filled([1, 1, 1], interval=10_000)
-    made.records.write_at(2 * len(batch()) + 8, bytes(4))
-    assert find_offsets(made, [50, 51]).positions.tolist() == [0, len(batch())]
-    with pytest.raises(CorruptBatchError, match=f"at byte {2 * len(batch())}: the size is less than a batch can have"):
-        find_offsets(made, np.array([52]))
 
 
 def test_a_segment_above_the_size_that_positions_can_hold_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""What the coordinator of a consumer group did in earlier releases: a row a difference, each by hand from its source."""
+"""What a consumer group's coordinator did in earlier releases: a row a difference, each by hand from its source."""
 
 from __future__ import annotations
 
