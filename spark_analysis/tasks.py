@@ -45,14 +45,13 @@ from spark_analysis.sources.dumps import (
     DumpInput,
     as_input_error,
     fault_of,
-    is_later_moment,
     read_groups,
     read_named,
     unusable,
     with_racks,
-    with_series_note,
     with_sizes,
 )
+from spark_analysis.sources.series import continued, series_note
 from spark_analysis.tables import schemas
 from spark_analysis.tables.advice_rows import advice_of
 from spark_analysis.tables.schemas import ADVICE
@@ -145,36 +144,38 @@ def dumps_task(
     input_count = sum(map(len, series))
 
     def take(
-        index: int, dump_input: DumpInput, read: ParsedDump, before: Earlier | None, advised: _Advised
-    ) -> Earlier | None:
-        writer = advised.writer
-        sized = with_sizes(with_racks(read, racks), dump_input.sizes, source=dump_input.sizes_source)
-        parsed = with_series_note(sized.parsed, dump_input, None if before is None else before.view)
+        index: int, dump_input: DumpInput, read: ParsedDump, last_of: dict[str, Earlier], writer: TaskWriter
+    ) -> Iterator[Earlier]:
+        """Write the rows of an input; yield the clusters that have no later moment, and keep the last in `last_of`."""
+        of_racks = with_racks(read, racks, dump_input.cluster)
+        sized = with_sizes(of_racks, dump_input.sizes, source=dump_input.sizes_source)
+        before, parsed = _continued(dump_input, sized.parsed, last_of)
         _write_account(writer, parsed)
         if sized.account is not None:
             _write_account(writer, sized.account)
         last = before
         for place, view in enumerate(parsed.clusters):
-            if place:
-                earlier = last if dump_input.moments != LAST else None
-            else:
-                earlier = before if before is not None and is_later_moment(dump_input, before.view, view) else None
+            earlier = last if not place or dump_input.moments != LAST else None
             if earlier is not None:
                 _write_changes(writer, earlier.view, view)
-            else:
-                advised.add(last)
+            elif last is not None:
+                yield last
             found = describe_view(view, min_insync_replicas=min_insync_replicas_default, pairs=True, partitions=True)
             previous = {"previous_cluster_id": [None if earlier is None else earlier.cluster_id]}
             last = Earlier(view, index + place * input_count)
             writer.add(np.array([last.cluster_id]), attrs.evolve(found, facts=found.facts | previous))
         if last is not None and dump_input.groups:
             last = attrs.evolve(last, groups=_groups(dump_input, last.view, zones, writer))
-        return last
+        if last is not None:
+            key = dump_input.cluster or str(index)
+            yield from [last_of.pop(key)] if key in last_of else []
+            last_of[key] = last
 
     def work(numbers: Iterable[int], writer: TaskWriter) -> Iterator[dict[str, Any]]:
         advised = _Advised(writer, asked, min_insync_replicas_default)
         for number in numbers:
-            before: Earlier | None = None
+            last_of: dict[str, Earlier] = {}
+            done: list[Earlier] = []
             for index, dump_input in series[number]:
                 try:
                     read = read_named(dump_input)
@@ -183,14 +184,27 @@ def dumps_task(
                     yield _failure(index, as_input_error(error), is_fatal=False)
                 else:
                     try:
-                        before = take(index, dump_input, read, before, advised)
+                        done += take(index, dump_input, read, last_of, writer)
                     except InputError as error:  # Of sizes or groups, which the user has given for this cluster.
                         yield _failure(index, error, is_fatal=True)
                 writer.tick()
-            advised.add(before)
+            for last in sorted((*done, *last_of.values()), key=lambda one: one.cluster_id):
+                advised.add(last)
         advised.flush()
 
     return _task(root, work)
+
+
+def _continued(dump: DumpInput, parsed: ParsedDump, last_of: dict[str, Earlier]) -> tuple[Earlier | None, ParsedDump]:
+    """Take from `last_of` the cluster that an input shows at a later moment; return it, and the input with a note."""
+    if dump.series is None or not parsed.clusters:
+        return None, parsed
+    view, last = parsed.clusters[0], {key: one.view for key, one in last_of.items()}
+    key = continued(dump, view, last)
+    before = None if key is None else last_of.pop(key)
+    refused = last.get(dump.cluster) if dump.cluster is not None else next(reversed(last.values()), None)
+    note = series_note(dump, view, None if before is None else before.view, refused)
+    return before, attrs.evolve(parsed, notes=(*parsed.notes, note)) if note else parsed
 
 
 @attrs.define(eq=False)
@@ -203,13 +217,12 @@ class _Advised:
     _waiting: list[Earlier] = attrs.field(factory=list)
     _partition_count: int = 0
 
-    def add(self, last: Earlier | None) -> None:
-        """Advise a cluster, perhaps later; None is no cluster."""
-        if last is not None:
-            self._waiting.append(attrs.evolve(last, view=with_min_isr(last.view, self.min_insync_replicas_default)))
-            self._partition_count += last.view.partitions.count
-            if self._partition_count >= WAITING_PARTITION_COUNT_MAX:
-                self.flush()
+    def add(self, last: Earlier) -> None:
+        """Advise a cluster, perhaps later."""
+        self._waiting.append(attrs.evolve(last, view=with_min_isr(last.view, self.min_insync_replicas_default)))
+        self._partition_count += last.view.partitions.count
+        if self._partition_count >= WAITING_PARTITION_COUNT_MAX:
+            self.flush()
 
     def flush(self) -> None:
         """Advise all clusters that wait."""

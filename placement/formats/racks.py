@@ -27,10 +27,11 @@ class Racks:
     common: tuple[tuple[BrokerId, str], ...] = ()
     by_cluster: tuple[tuple[str, tuple[tuple[BrokerId, str], ...]], ...] = ()
 
-    def for_cluster(self, name: str) -> tuple[tuple[BrokerId, str], ...]:
-        """Return the racks of the cluster called `name`, by broker id."""
+    def for_cluster(self, *names: str) -> tuple[tuple[BrokerId, str], ...]:
+        """Return the racks of the cluster that has these names, by broker id; the last name counts most."""
         merged = dict(self.common)
-        merged.update(dict(self.by_cluster).get(name, ()))
+        for name in names:
+            merged.update(dict(self.by_cluster).get(name, ()))
         return tuple(sorted(merged.items()))
 
 

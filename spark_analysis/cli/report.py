@@ -21,6 +21,7 @@ from spark_analysis.engines import Engine
 from spark_analysis.report.figures import plural
 from spark_analysis.report.gates import GATES, failures, gates_of
 from spark_analysis.report.model import GivenInput, Report
+from spark_analysis.report.since import courses
 from spark_analysis.sources.dumps import FORMATS, DumpInput, read_zones, size_bytes
 from spark_analysis.sources.inputs import (
     STDIN,
@@ -31,10 +32,12 @@ from spark_analysis.sources.inputs import (
     moment,
     name_of,
     racks_in,
+    skipped_in,
     standard_input,
     with_groups_of,
     with_sizes_of,
 )
+from spark_analysis.sources.series import grouping_of
 
 _EMPTY: Final = (
     "is empty: with a filter such as --under-replicated-partitions, kafka-topics --describe prints nothing when no "
@@ -109,9 +112,9 @@ class ReportOptions(RunOptions):
 @click.option(
     "--moments/--separate",
     default=None,
-    help="Treat the dumps as one cluster at successive moments, or as separate clusters (default: moments if numbered "
-    "1-…, 2-… with a topic in common). With --moments, a metadata log gives the moment before each change of its "
-    "unfenced brokers.",
+    help="Treat dumps as successive moments of clusters, by dates or numbers in the names of files or folders, else in "
+    "the order given, and by topics in common; or as separate clusters (default: moments if numbered 1-…, 2-…). With "
+    "--moments, a single metadata log gives the moment before each change of its unfenced brokers.",
 )
 @click.option(
     "--at",
@@ -147,11 +150,12 @@ def report(options: ReportOptions) -> int:
     Or it is a KRaft metadata log: the directory __cluster_metadata-0, a segment
     of it or a snapshot (*.checkpoint), with racks and settings in it.
     Files may be compressed (gzip, Zstandard); - is standard input, a pattern or a
-    directory stands for its files.
+    directory stands for its files, those in the folders below it included.
 
     \b
     brokerside report prod.txt stage.txt --racks racks.csv --out today
     brokerside report /var/lib/kafka/__cluster_metadata-0 --moments
+    brokerside report daily/ --moments --fail-on leaderless,under-replicated
     """
     racks = None if options.racks is None else racks_in(str(options.racks))
     named = dump_inputs(options.dumps, options.named_format, options.moments, tuple(map(moment, options.at)))
@@ -184,7 +188,15 @@ def _report(inputs: Sequence[DumpInput], racks: Racks | None, options: ReportOpt
         )
 
     given = tuple(given_input(dump, options) for dump in inputs)
-    info = run_info("dumps", _title(inputs), tolerance=options.tolerance / 100, given=given, asked=options.asked)
+    info = run_info(
+        "dumps",
+        _title(inputs),
+        tolerance=options.tolerance / 100,
+        given=given,
+        asked=options.asked,
+        grouping=grouping_of(inputs),
+        skipped=skipped_in(options.dumps),
+    )
     result = run_job(job, info, options, is_small=sum(size_bytes(dump.path) for dump in inputs) < LOCAL_BYTES_MAX)
     _warn(result, options.out)
     failed = failures(result, gates, tolerance=options.tolerance / 100)
@@ -202,6 +214,10 @@ def _warn(result: Report, out: Path) -> None:
             f"the first: {printable(first)}",
             err=True,
         )
+    for one in courses(result):
+        if one.missed:
+            said = f"there is no dump of {one.name} of {one.missed}: its last is of {one.moment}, and is looked at"
+            click.echo(f"{PROGRAM}: warning: {printable(said)}", err=True)
     if result.rows_rejected:
         click.echo(
             f"{PROGRAM}: warning: {result.rows_rejected:,} of {result.rows_in:,} rows were put aside; the reasons are "
@@ -225,9 +241,12 @@ def given_input(dump: DumpInput, options: ReportOptions) -> GivenInput:
         name=dump.name or path,
         dump=path if dump.name == alone else f"{dump.name}={path}",
         options=tuple(part for name, value in facts if value is not None for part in (name, value)),
+        cluster=dump.cluster,
+        moment=dump.moment,
+        missed=dump.missed,
     )
 
 
 def _title(inputs: Sequence[DumpInput]) -> str:
-    names = [dump.name or dump.path for dump in inputs]
-    return ", ".join(names[:3]) + (f" and {plural(len(names) - 3, 'more input')}" if len(names) > 3 else "")
+    names = list(dict.fromkeys(dump.cluster or dump.name or dump.path for dump in inputs))
+    return ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")

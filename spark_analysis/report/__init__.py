@@ -10,6 +10,7 @@
 - commands: Build the commands that a report names for one cluster.
 - overview: Say what was read, in words and totals.
 - moments: The moments of clusters that were dumped several times.
+- since: Say of each cluster what got worse since it was dumped before.
 - now: Count the partitions in each bad state now, and list them.
 - distance: Group the clusters by how far they are from the best possible spread.
 - ranking: List the columns of the table of all clusters.

@@ -28,6 +28,7 @@ from spark_analysis.report import (
     now,
     overview,
     ranking,
+    since,
     states,
 )
 from spark_analysis.report.commands import commands_of
@@ -38,7 +39,7 @@ from spark_analysis.tables.limits import BYTES_TOLERANCE_PERCENT, OUTAGE_BROKERS
 
 _KINDS: Final = {"#": "num", "!": "name", "~": "wide"}
 _FORMATS: Final = (figures.count, figures.decimal, figures.percent, figures.plural, figures.ppm, figures.quantity)
-_MODULES: Final = (advice, answers, broker_chart, detail, distance, glossary, moments, now, overview, ranking)
+_MODULES: Final = (advice, answers, broker_chart, detail, distance, glossary, moments, now, overview, ranking, since)
 
 
 def report_html(report: Report) -> str:

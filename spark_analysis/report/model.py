@@ -50,12 +50,16 @@ Row_co = TypeVar("Row_co", covariant=True)
 class GivenInput:
     """Hold the arguments by which a command line names one input: its DUMP, and the options that complete it.
 
-    `name` is what its cluster is called.
+    `name` is what the input is called. In a report on moments, `cluster` is the name of its cluster, `moment` when it
+    was dumped, and `missed` a later moment at which other clusters were.
     """
 
     name: str
     dump: str
     options: tuple[str, ...] = ()
+    cluster: str | None = None
+    moment: str | None = None
+    missed: str | None = None
 
     @cached_property
     def folder(self) -> str:
@@ -69,7 +73,8 @@ class RunInfo:
 
     `tolerance` is the share of a quantity, 0 to 1, that may have to move before a cluster is called uneven. `given` are
     the inputs by number; the clusters of input i of n have the numbers i, n + i, and so on. `asked` are questions of
-    `--ask`. `out` is the folder of the report, as the command line names it.
+    `--ask`. `out` is the folder of the report, as the command line names it. `grouping` says how inputs were taken as
+    moments of clusters. `skipped` are what folders hold that was not read; None if no folder was given.
     """
 
     kind: Literal["fleet", "dumps"]
@@ -83,6 +88,8 @@ class RunInfo:
     given: tuple[GivenInput, ...] = ()
     asked: tuple[Asked, ...] = ()
     out: str = ""
+    grouping: str | None = None
+    skipped: tuple[str, ...] | None = None
 
     @cached_property
     def folder_counts(self) -> Counter[str]:
@@ -207,6 +214,11 @@ class Report:
     def current_count(self) -> int:
         """Return the number of those of the present."""
         return len(self.current_rows) + self.rest.count
+
+    def given_of(self, row: ClusterRow) -> GivenInput | None:
+        """Return how the input of a cluster was given; None for a simulated one, or where the report does not know."""
+        given = self.run.given
+        return given[row.facts.cluster_id % len(given)] if given else None
 
     @property
     def placers(self) -> tuple[str, ...]:

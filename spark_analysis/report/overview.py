@@ -26,6 +26,18 @@ def what_in_words(report: Report) -> str:
     return f"{dumps} of {clusters}, {some}taken one after another, from {inputs}. The figures are of the last."
 
 
+def files_lines(report: Report) -> list[str]:
+    """Return how many files of folders were read, skipped and of no use; nothing where no folder was given."""
+    skipped = report.run.skipped
+    if skipped is None:
+        return []
+    rejected = f"{count(report.unusable.count)} rejected"
+    line = f"Files: {count(report.inputs.count - report.unusable.count)} read"
+    if skipped:
+        return [f"{line}, {count(len(skipped))} skipped (hidden, or logs of brokers, such as {skipped[0]}), {rejected}"]
+    return [f"{line}, 0 skipped, {rejected}"]
+
+
 def total_of(report: Report, field: str) -> int | None:
     """Return the sum of a column of the table of clusters over the known values of the present; None without any."""
     values = [value for row in report.current_rows if (value := getattr(row.facts, field)) is not None]

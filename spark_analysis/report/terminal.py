@@ -23,8 +23,9 @@ from spark_analysis.report.figures import count, percent, plural, ppm, share_of
 from spark_analysis.report.model import QUANTITIES, ClusterDetail, ClusterRow, Report
 from spark_analysis.report.moments import moments_json
 from spark_analysis.report.now import missing_most, rackless_count, state_count
-from spark_analysis.report.overview import total_of, what_in_words
+from spark_analysis.report.overview import files_lines, total_of, what_in_words
 from spark_analysis.report.recovery import must_return, recovery_steps
+from spark_analysis.report.since import courses, since_json, since_lines
 from spark_analysis.report.states import STATES, is_at_best, nearly_even
 
 _WORST_SHOWN: Final = 3
@@ -37,7 +38,7 @@ _NAME_LENGTH_MAX: Final = 80
 
 
 def terminal_summary(report: Report, *, line_length_max: int | None = None) -> RenderableType:
-    """Return the summary for a terminal, about ten lines, and the answers to the questions that were asked.
+    """Return the summary for a terminal, about ten lines, what got worse, and answers to questions.
 
     Lines without a command are cut at `line_length_max`; without it none is.
     """
@@ -54,10 +55,14 @@ def terminal_summary(report: Report, *, line_length_max: int | None = None) -> R
     lines += [_worst_line(row, several) for row in worst]
     following = _next_lines(report, worst)
     lines += following
+    lines += [Text(visible(line)) for line in since_lines(courses(report), _WORST_SHOWN)]
     earlier = [row for row in report.earlier_rows if not row.healthy][: max(0, _LINES_MAX - 1 - len(lines))]
     if earlier:
         lines.append(Text("Earlier moments, the worst first:", style="bold"))
         lines += [_worst_line(row, several) for row in earlier[:_WORST_SHOWN]]
+    if report.run.grouping is not None:
+        lines.append(Text(visible(f"Moments: {report.run.grouping}.")))
+    lines += [Text(visible(line)) for line in files_lines(report)]
     for line in lines:
         if line_length_max is not None and line not in urgent and line not in following:
             line.truncate(line_length_max, overflow="ellipsis")
@@ -172,6 +177,8 @@ def summary_json(report: Report) -> str:
         "rows_rejected": report.rows_rejected,
         "input_count": report.inputs.count,
         "unusable_input_count": report.unusable.count,
+        "skipped_count": None if report.run.skipped is None else len(report.run.skipped),
+        "skipped": None if report.run.skipped is None else list(report.run.skipped[:LISTED_MAX]),
         "unusable_inputs": [{"source": row.source, "fault": row.fault} for row in report.unusable.rows],
         "rejects": [attrs.asdict(row) for row in report.rejects.rows],
         "cluster_count": report.cluster_count,
@@ -201,6 +208,8 @@ def summary_json(report: Report) -> str:
     summary["what_to_do_next"] = [
         one for detail in report.details[:LISTED_MAX] if (one := advice_json(detail, report)) is not None
     ]
+    summary["grouping"] = report.run.grouping
+    summary["since_last_time"] = since_json(report)
     summary["moments"] = moments_json(report)
     summary["out_of_sync"] = [one for row in report.current_rows if (one := _out_of_sync(report, row))][:LISTED_MAX]
     summary["cordoned"] = [one for detail in report.details[:LISTED_MAX] if (one := _cordoned(detail)) is not None]

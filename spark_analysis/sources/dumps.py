@@ -10,7 +10,6 @@ from typing import Final
 
 import attrs
 
-from broker.cluster import ClusterView
 from broker.errors import BrokersideError, CorruptDataError, InputError
 from broker.small_files import unreadable
 from log.metadata import (
@@ -58,7 +57,11 @@ LAST: Final = Moments()
 
 @attrs.frozen
 class DumpInput:
-    """Name one input to read; `name` and `format` override its own, a `series` is one cluster at successive moments.
+    """Name one input to read; `name` and `format` override its own. The inputs of a `series` are read together.
+
+    In a series `cluster` is the name of the cluster of which the input shows a `moment`, as their names say; it may
+    continue one of `successor_of` under another name. `missed` is a moment at which other clusters were dumped later
+    than this one. `sources/series.py` decides all of them.
 
     `moments` chooses the moments of a metadata log, which are one cluster at successive moments, too. `sizes` is the
     path of a file with the sizes of the replicas, at the last of several moments. `source` and `sizes_source` are what
@@ -70,6 +73,10 @@ class DumpInput:
     name: str | None = None
     format: str | None = None
     series: str | None = None
+    cluster: str | None = None
+    moment: str | None = None
+    successor_of: tuple[str, ...] = ()
+    missed: str | None = None
     moments: Moments = LAST
     sizes: str | None = None
     source: str | None = None
@@ -170,11 +177,15 @@ def is_empty(path: str) -> bool:
         return False
 
 
-def with_racks(parsed: ParsedDump, racks: Racks | None) -> ParsedDump:
-    """Return the input with the racks of a racks file for each of its clusters; None leaves it as it is."""
+def with_racks(parsed: ParsedDump, racks: Racks | None, cluster: str | None = None) -> ParsedDump:
+    """Return the input with the racks of a racks file for each of its clusters; None leaves it as it is.
+
+    `cluster` is another name of all of them, as a moment of a cluster has.
+    """
     if racks is None:
         return parsed
-    views = tuple(view.with_racks(racks.for_cluster(view.name)) for view in parsed.clusters)
+    names = () if cluster is None else (cluster,)
+    views = tuple(view.with_racks(racks.for_cluster(*names, view.name)) for view in parsed.clusters)
     return attrs.evolve(parsed, clusters=views)
 
 
@@ -256,37 +267,6 @@ def none_usable(failures: Sequence[InputError]) -> InputError:
     if len(failures) == 1:
         return failures[0]
     return InputError(f"none of the {len(failures):,} inputs can be used; the first: {failures[0]}")
-
-
-def is_later_moment(dump: DumpInput, before: ClusterView, view: ClusterView) -> bool:
-    """Return whether `view`, read of `dump`, is the cluster of `before` at a later moment."""
-    if dump.series != BY_NAME:
-        return dump.series is not None
-    earlier, later = _topics(before), _topics(view)
-    return not earlier or not later or bool(earlier & later)
-
-
-def with_series_note(parsed: ParsedDump, dump: DumpInput, before: ClusterView | None) -> ParsedDump:
-    """Return the dump with a note that says how it was taken, if the file names were the reason."""
-    if dump.series != BY_NAME or before is None or not parsed.clusters:
-        return parsed
-    view = parsed.clusters[0]
-    shared = len(_topics(before) & _topics(view))
-    if is_later_moment(dump, before, view):
-        note = (
-            f"taken as the cluster of {before.name} at a later moment, as the file names are numbered and {shared} of "
-            f"{len(_topics(view))} topics are in both; --separate takes them as two clusters"
-        )
-    else:
-        note = (
-            f"taken as a cluster of its own: the file names are numbered, but no topic of {before.name} is in it; "
-            "--moments takes them as one cluster"
-        )
-    return attrs.evolve(parsed, notes=(*parsed.notes, note))
-
-
-def _topics(view: ClusterView) -> frozenset[str]:
-    return frozenset(topic.name for topic in view.topics if not topic.name.startswith("__"))
 
 
 def read_groups(path: str, *, source: str | None = None) -> GroupTables:

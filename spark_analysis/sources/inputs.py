@@ -26,8 +26,7 @@ from broker.ids import Offset
 from broker.units import TimeMs
 from broker.wording import encodable
 from log.metadata import FORMAT as METADATA_FORMAT
-from log.metadata import Moment, is_metadata_file
-from log.tools.sources import METADATA_DIRECTORY
+from log.metadata import Moment
 from placement.formats.describe import FORMAT as TOPICS_FORMAT
 from placement.formats.racks import RACKS_BYTES_MAX, Racks, read_racks
 from spark_analysis.sources.dumps import (
@@ -42,6 +41,8 @@ from spark_analysis.sources.dumps import (
     none_usable,
 )
 from spark_analysis.sources.files import CHUNK_SIZE_BYTES, check_readable, read_small_file
+from spark_analysis.sources.folders import listing_of
+from spark_analysis.sources.series import IN_ORDER, as_moments, with_short_names
 
 STDIN: Final = "-"
 STDIN_NAME: Final = "stdin"  # What its cluster is called.
@@ -56,23 +57,27 @@ def dump_inputs(
 ) -> tuple[DumpInput, ...]:
     """Return the inputs of `FILE` and `NAME=FILE` arguments, of one series when they are moments of one cluster.
 
-    A pattern (*.txt) stands for the files that match it, a directory without a metadata log for the files in it, in
-    order of name; a file that is named twice is one input. A file without a name takes its own without folder and
-    ending, or its path where two would be alike. `at` are moments of a metadata log; with `moments`, a single log
-    without any takes the moments before its unfenced brokers changed. Raises UsageError for two files of one name.
+    A pattern (*.txt) stands for the files that match it, a directory without a metadata log for the files in it and
+    below it, in order of name; a file that is named twice is one input. A file without a name takes its own without
+    folder and ending, or its path where two would be alike. `at` are moments of a metadata log; with `moments`, a
+    single log without any takes the moments before its unfenced brokers changed, and several inputs are moments of the
+    clusters that `series` finds. Raises UsageError for two files of one name.
     """
     pairs = list(dict.fromkeys(pair for text in dumps for pair in _expanded(*_named_path(text))))
     by_brokers = moments is True and not at and len(pairs) == 1
     of_log = Moments(at=at) if at else Moments(by_brokers=True) if by_brokers else LAST
     numbered = moments is None and _are_numbered([path for _, path in pairs])
-    series = BY_NAME if numbered else "moments" if moments else None
+    series = BY_NAME if numbered else IN_ORDER if moments else None
     stems = Counter(name or name_of(path) for name, path in pairs)
     names = [encodable(name or (name_of(path) if stems[name_of(path)] == 1 else path)) for name, path in pairs]
     _check_names(names, [path for _, path in pairs])
-    return tuple(
+    inputs = tuple(
         DumpInput(path=path, name=name, format=named_format, series=series, moments=of_log, source=_source(path))
         for name, (_, path) in zip(names, pairs, strict=True)
     )
+    if not moments or len(inputs) == 1:
+        return inputs
+    return with_short_names(as_moments(inputs, [name for name, _ in pairs]))
 
 
 def _source(path: str) -> str | None:
@@ -148,15 +153,20 @@ def with_groups_of(inputs: Sequence[DumpInput], groups: Sequence[str]) -> tuple[
 
 
 def _place_of(option: str, text: str, inputs: Sequence[DumpInput]) -> tuple[int, str]:
-    """Return the place of the input that an argument `FILE` or `NAME=FILE` belongs to, and the path of the file."""
+    """Return the place of the input that an argument `FILE` or `NAME=FILE` belongs to, and the path of the file.
+
+    NAME is that of an input or of a cluster, whose last moment it then is.
+    """
     name, path = _named_path(text)
-    names = [dump.name for dump in inputs]
-    if name is None and len(inputs) > 1 and inputs[0].series is None:
-        raise UsageError(f"{option} {text!r}: of {len(inputs)} clusters; name one of them, as in {option} NAME=FILE")
-    if name is not None and name not in names:
-        known = ", ".join(str(each) for each in names[:10])
-        raise UsageError(f"{option} {text!r}: no cluster is called {name!r}; there are {known}")
-    return len(inputs) - 1 if name is None else names.index(name), path
+    places = {dump.name if dump.cluster is None else dump.cluster: place for place, dump in enumerate(inputs)}
+    count = len(places) if any(dump.cluster for dump in inputs) or inputs[0].series is None else 1
+    if name is None and count > 1:
+        raise UsageError(f"{option} {text!r}: of {count} clusters; name one of them, as in {option} NAME=FILE")
+    known = places | {dump.name: place for place, dump in enumerate(inputs)}
+    if name is not None and name not in known:
+        shown = ", ".join(str(each) for each in list(places)[:10])
+        raise UsageError(f"{option} {text!r}: no cluster is called {name!r}; there are {shown}")
+    return len(inputs) - 1 if name is None else known[name], path
 
 
 def racks_in(path: str) -> Racks:
@@ -228,9 +238,7 @@ def _expanded(name: str | None, path: str) -> list[tuple[str | None, str]]:
     """Return the files that an argument stands for, each with the name given to it."""
     found = [path]
     if Path(path).is_dir():
-        inside = _files_in(path)
-        if inside and not any(is_metadata_file(Path(each).name) for each in inside) and not _holds_log(path):
-            found = inside
+        found = list(listing_of(path).dumps)
     elif not Path(path).exists() and any(mark in path for mark in "*?["):
         found = sorted(glob(path))
         if not found:
@@ -240,17 +248,12 @@ def _expanded(name: str | None, path: str) -> list[tuple[str | None, str]]:
     return [(name, each) for each in found]
 
 
-def _files_in(path: str) -> list[str]:
-    """Return the files in a directory, links to nothing too; none if it cannot be listed, as its reader says why."""
-    try:
-        inside = sorted(each for each in Path(path).iterdir() if not each.name.startswith("."))
-    except OSError:
-        return []
-    return [str(each) for each in inside if each.is_file() or not each.exists()]
-
-
-def _holds_log(path: str) -> bool:
-    return (Path(path) / METADATA_DIRECTORY).is_dir()
+def skipped_in(dumps: Sequence[str]) -> tuple[str, ...] | None:
+    """Return what the folders of dumps among the arguments hold that is not read; None if there is no such folder."""
+    folders = [path for _, path in map(_named_path, dumps) if Path(path).is_dir()]
+    if all(listing_of(folder).dumps == (folder,) for folder in folders):
+        return None
+    return tuple(each for folder in dict.fromkeys(folders) for each in listing_of(folder).skipped)
 
 
 def _named_path(text: str) -> tuple[str | None, str]:

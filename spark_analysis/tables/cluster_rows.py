@@ -24,7 +24,13 @@ from spark_analysis.tables import schemas
 from spark_analysis.tables.columns import Part, Table, batch_of
 from spark_analysis.tables.scan import sorted_rows
 
-WORST_FIRST: Final = ("leaderless_count", "under_min_isr_count", "fewer_racks_count", "uneven")
+WORST_FIRST: Final = (
+    "leaderless_count",
+    "under_min_isr_count",
+    "under_replicated_count",
+    "fewer_racks_count",
+    "uneven",
+)
 """What ranks compare, the first that differs; more is worse, and unknown counts as none."""
 
 
@@ -117,13 +123,15 @@ def _summed(column: Int64Array | None, place: Int64Array, count: int, kept: Any)
 def ranked(facts: pa.Table) -> pa.Table:
     """Return the rows in order of cluster and placer, with the rank that says where to look first.
 
-    Clusters are compared by: partitions without a leader; under min-ISR; on fewer racks than possible; then the share
-    of replicas plus the share of leaders to move until brokers are at their best, shares up to
+    Clusters are compared by: partitions without a leader; under min-ISR; under-replicated; on fewer racks than
+    possible; then the share of replicas plus the share of leaders to move until brokers are at their best, shares up to
     `placement.balance.measures.TOLERANCE` counting as none. More is worse, unknown counts as none, and
-    equals stand in order of number and placer.
+    equals stand in order of number and placer. Earlier moments of clusters come after all that are the last.
     """
     rows = sorted_rows(facts, schemas.FACTS.column_names[:2])
-    worst_first = np.lexsort([-_known(rows[name]) for name in reversed(WORST_FIRST)])
+    is_past: Any = pc.is_in(rows["cluster_id"], pc.drop_null(pc.unique(rows["previous_cluster_id"])))
+    compared = [-_known(rows[name]) for name in reversed(WORST_FIRST)]
+    worst_first = np.lexsort([*compared, is_past.to_numpy(zero_copy_only=False)])
     rank = np.empty(rows.num_rows, dtype=np.int32)
     rank[worst_first] = np.arange(1, rows.num_rows + 1, dtype=np.int32)
     return rows.append_column("rank", pa.array(rank))

@@ -67,7 +67,7 @@ def test_sections_answer_in_the_readers_order(dumps_page: str) -> None:
     assert re.findall(r"<h2[^>]*>([^<]*)</h2>", dumps_page) == [
         "What is this?",
         "Is anything wrong now?",
-        "What changed between the dumps?",
+        "What got worse since the last time?",
         "How far from the best possible?",
         "Which clusters first?",
         "One cluster at a time",

@@ -52,6 +52,7 @@ def test_the_summary_of_successive_dumps_is_of_the_last(dumps: Report) -> None:
     assert lines[2] == "Now: 3 on fewer racks than possible (25.0 %), 2 not led by their preferred replica (16.7 %)"
     first, earlier = lines.index("First to look at:"), lines.index("Earlier moments, the worst first:")
     assert lines[first + 1].startswith("  6. 6-restored: ")
+    assert lines[earlier - 1].startswith("Since 5-")
     assert lines[earlier + 1] == "  1. 3-region-lost: 6 partitions have no leader"
     assert lines[3] == "Replicas to move (best 0 %): median 5.6 %, worst 5.6 %"
 
