@@ -15,13 +15,11 @@ import numpy as np
 
 from broker.cluster import Int32Array, Int64Array
 from placement.formats.reassign import write_reassignment
-from placement.planning.completion import Completion, completion, drifted_rows
-from placement.planning.goal import Goal, excluded_rows
+from placement.planning.completion import OTHERS, Completion, completion, elected_besides
+from placement.planning.goal import Goal
 from placement.planning.reassignment import Reassignment
 from placement.spec import Assignment
 
-OTHERS: Final = "preferred-election-others.json"
-"""The election of partitions that no batch changes."""
 BOOTSTRAP: Final = "$BOOTSTRAP"
 """What the commands name the servers to connect to; the user sets it."""
 _TOOL: Final = f'kafka-reassign-partitions.sh --bootstrap-server "{BOOTSTRAP}" --reassignment-json-file'
@@ -65,13 +63,6 @@ def election_text(partitions: Iterable[tuple[str, int]]) -> str:
 def needs_election(plan: Reassignment, done: Completion) -> Int64Array:
     """Return the places whose preferred leader does not lead at completion, int64[n]; they need an election."""
     return np.flatnonzero(done.leader != done.preferred)
-
-
-def elected_besides(plan: Reassignment, goal: Goal) -> Reassignment:
-    """Return the partitions, of topics that are not excluded, that a plan counts as led by their preferred leader."""
-    drifted = drifted_rows(plan)
-    rows = drifted[~excluded_rows(plan.view, goal)[drifted]]
-    return Reassignment(view=plan.view, rows=rows, replicas=plan.view.partitions.replicas[rows])
 
 
 def election_json(plan: Reassignment, places: Int64Array) -> str:

@@ -40,10 +40,10 @@ class Certificate:
 class Tally:
     """Count what a plan changes, and the least that any plan must change.
 
-    `moved` are new replicas. `lost` are leaders whose replica goes though their broker stays. `changed` are leaders
-    that give way to another of the replicas chosen; `leader_changes` are all leaders that are others afterwards, and
-    `leader_changes_least` what the loads of leaders alone force on any plan, whatever its replicas; where leaders alone
-    move, `changed_bound` if that is more.
+    `moved` are new replicas. `lost` are leaders whose replica goes though their broker stays. `changed` are preferred
+    leaders that give way to another of the replicas chosen; `leader_changes` are all who lead now and not afterwards,
+    and `leader_changes_least` what the loads of leaders alone force on any plan, whatever its replicas; where leaders
+    alone move, `changed_bound` if that is more and preferred leaders lead.
 
     A plan by bytes has no bounds of `moved` and `lost` (None) but one of `moved_bytes`, of which it may copy more, as
     whole partitions seldom fit: by `moved_bytes_gap`, the part that is above the bound. By replicas these are None.
@@ -98,14 +98,15 @@ def tally(view: ClusterView, goal: Goal, target: Int32Array, certificate: Certif
     chosen = leading(given, target)
     asked = leader_question(given, target)
     changed = int(((asked.leader >= 0) & (asked.wanted > 0) & (chosen != asked.leader)).sum())
-    others = (given.leader >= 0) & (chosen != given.leader)
-    led = np.bincount(given.leader[given.leader >= 0], minlength=given.live.size)
+    others = (given.listed >= 0) & (chosen != given.listed)
+    led = np.bincount(given.listed[given.listed >= 0], minlength=given.live.size)
     over = np.where(given.live, np.maximum(led - certificate.leaders.high, 0), np.where(given.removed, led, 0))
     under = np.where(given.live, np.maximum(certificate.leaders.low - led, 0), 0)
-    leaderless = int(((given.leader < 0) & (chosen >= 0)).sum())
+    leaderless = int(((given.listed < 0) & (chosen >= 0)).sum())
     changed_bound = lower_bound(asked, certificate.leaders)
     changes_least = max(int(over.sum()), int(under.sum()) - leaderless)
-    if certificate.replicas is None:  # All plans choose among the same replicas, so the prices hold for each of them.
+    # Where only leaders change, all plans choose among the same replicas, so the prices hold for each of them.
+    if certificate.replicas is None and np.array_equal(given.leader, given.listed):
         changes_least = max(changes_least, changed_bound)
     return Tally(
         moved=moved,

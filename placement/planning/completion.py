@@ -41,10 +41,13 @@ from broker.errors import UsageError
 from broker.ids import NO_LEADER
 from broker.releases import NEWEST, Release
 from broker.row_flags import any_in_row, count_in_row, first_in_row, members
+from placement.planning.goal import Goal, excluded_rows
 from placement.planning.reassignment import BoolMatrix, Reassignment, packed, widened
 
 NEEDS_ALL_TARGETS_SINCE: Final = Release("3.8")
 NEEDS_ADDED_ONLY_SINCE: Final = Release("4.3")
+OTHERS: Final = "preferred-election-others.json"
+"""The election of partitions that no batch changes."""
 KRAFT_BEGINS: Final = Release("2.8")
 """The first release that can run without ZooKeeper, as a preview until 3.3 (KIP-833)."""
 KRAFT_ASSUMED_SINCE: Final = Release("3.3")
@@ -151,15 +154,21 @@ def unblocked_by_newer_release(reassignment: Reassignment) -> BoolArray:
     return before & ~any_in_row(_waits_for(reassignment, NEEDS_ADDED_ONLY_SINCE, _in_sync(reassignment)))
 
 
-def drifted_rows(reassignment: Reassignment) -> Int64Array:
-    """Return the partitions that are not reassigned and not led by their preferred leader."""
-    view, table = reassignment.view, reassignment.view.partitions
-    if table.leader is None or not table.replicas.shape[1]:
-        return np.empty(0, dtype=np.int64)
-    first = table.replicas[:, 0]
-    drifted = (table.leader >= 0) & (table.leader != first) & ~_on(first, view.broker_ids[~view.alive])
-    drifted[reassignment.rows] = False
-    return np.flatnonzero(drifted)
+def elected_besides(plan: Reassignment, goal: Goal) -> Reassignment:
+    """Return the partitions that no step changes and that a plan counts as led by their preferred leader, not so now.
+
+    They need a preferred election; those of topics that the goal excludes are left out.
+    """
+    view, table = plan.view, plan.view.partitions
+    rows = np.empty(0, dtype=np.int64)
+    if table.leader is not None and table.replicas.shape[1]:
+        first = table.replicas[:, 0]
+        drifted = (table.leader >= 0) & (table.leader != first) & ~_on(first, view.broker_ids[~view.alive])
+        if table.isr is not None:  # Kafka elects no preferred leader that is out of sync.
+            drifted &= any_in_row(table.isr == first[:, None])
+        drifted[plan.rows] = False
+        rows = np.flatnonzero(drifted & ~excluded_rows(view, goal))
+    return Reassignment(view=view, rows=rows, replicas=table.replicas[rows])
 
 
 def _in_sync(reassignment: Reassignment) -> BoolMatrix:

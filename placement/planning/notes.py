@@ -16,9 +16,9 @@ from broker.min_isr import min_isr_by_topic
 from broker.row_flags import any_in_row, count_in_row
 from broker.units import format_size
 from broker.wording import counted
-from placement.planning.completion import Completion, completion, drifted_rows, unblocked_by_newer_release
+from placement.planning.completion import OTHERS, Completion, completion, elected_besides, unblocked_by_newer_release
 from placement.planning.findings import down_targets, drained_if_gone, named, named_down
-from placement.planning.goal import copy_sizes, excluded_rows
+from placement.planning.goal import Goal, brokers_named, copy_sizes, excluded_rows
 from placement.planning.plan import Plan
 from placement.planning.reassignment import Reassignment
 
@@ -29,6 +29,24 @@ _GAP_MAX: Final = 0.01
 def notes_of(plan: Plan, done: Completion | None = None) -> tuple[str, ...]:
     """Return the notes on a plan; `done` is the completion of its reassignment if it is known already."""
     return tuple(_notes(plan, completion(plan.reassignment) if done is None else done))
+
+
+def least_of(goal: Goal) -> str:
+    """Return the plans that "at least" speaks of, such as "plans after which broker 5 is empty and ..."."""
+    if goal.only_leaders:
+        found = "plans that move no replica, and whose leaders end as even as that allows"
+    elif goal.is_narrow:
+        verb = "is" if len(goal.remove) == 1 else "are"
+        asked = [f"{brokers_named(goal.remove)} {verb} empty"] if goal.remove else []
+        asked += [] if goal.factor is None else [f"partitions have {counted(goal.factor, 'replica')}"]
+        found = f"plans after which {' and '.join(asked)}, and in which no replica moves that can stay"
+    elif goal.by_bytes:
+        found = f"plans that end within {100 * (goal.tolerance or 0):g} % of the bytes that brokers can have"
+    elif goal.is_even:
+        found = "plans that end on as many racks, and with brokers as even, as can be"
+    else:
+        found = "plans that restore racks and leave brokers no more uneven than they are"
+    return f"{found}; excluded topics stay" if goal.exclude_topics else found
 
 
 def _notes(plan: Plan, done: Completion) -> Iterator[str]:
@@ -46,11 +64,15 @@ def _notes(plan: Plan, done: Completion) -> Iterator[str]:
         more = ", …" if len(idle) > _SHOWN_MAX else ""
         shown = ", ".join(map(str, idle[:_SHOWN_MAX])) + more
         yield f"{counted(len(idle), 'broker')} that the dump shows nowhere would receive replicas: {shown}"
-    drifted = drifted_rows(plan.reassignment).size
+    drifted = elected_besides(moved, plan.goal).count
     if drifted:
-        elect = "kafka-leader-election.sh --election-type preferred --all-topic-partitions"
         what = "other partition" if moved.count else "partition"
-        yield f"{counted(drifted, what)} not led by the preferred leader, as the plan counts: {elect}"
+        step = "is a step besides" if moved.count else "is the step"
+        yield (
+            f"{counted(drifted, what)} not led by the preferred leader, as the plan counts; a preferred leader "
+            f"election {step}: kafka-leader-election.sh --election-type preferred --path-to-json-file {OTHERS} "
+            "(--out writes it)"
+        )
     if not moved.count:
         yield "no replica has to move" if drifted else "nothing has to change"
         return

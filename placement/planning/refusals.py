@@ -123,23 +123,22 @@ def check_given(view: ClusterView, goal: Goal, given: Given) -> None:
     """Refuse to drain what is pinned, to change what cordoned brokers hold, and factors too great for the brokers."""
     _check_pinned(view, goal, given)
     _check_lowered(view, goal, given)
-    fresh = given.wanted - count_in_row(given.own)
-    rows = np.flatnonzero(given.fresh & (fresh > 0))
-    if not rows.size:
-        return
+    able = zip(view.brokers, given.cordoned.tolist(), strict=True)
+    cordoned = [int(one.id) for one, is_cordoned in able if is_cordoned]
+    uncordon = f" (uncordon {brokers_named(cordoned)})" if cordoned else ""
     if not given.live.any():
         raise PlanRefusedError(
-            f"none of the {counted(len(view.brokers), 'broker')} is live and stays; add one, or keep one"
+            f"none of the {counted(len(view.brokers), 'broker')} is live and stays; add one, or keep one{uncordon}"
         )
+    rows = np.flatnonzero(given.fresh & (given.wanted > count_in_row(given.own)))
+    if not rows.size:
+        return
     count = int(np.count_nonzero(given.live))
     needed = given.wanted + count_in_row(given.stays & np.append(given.live, False)[given.rows])
     row = int(rows[np.argmax(needed[rows])])
     if needed[row] > count:
         down = int(np.count_nonzero(given.stays[row])) + int(given.wanted[row] - needed[row])
         besides = f" besides {down} that {'stays' if down == 1 else 'stay'} on brokers that are down" if down else ""
-        able = zip(view.brokers, given.cordoned.tolist(), strict=True)
-        cordoned = [int(one.id) for one, is_cordoned in able if is_cordoned]
-        uncordon = f" (uncordon {brokers_named(cordoned)})" if cordoned else ""
         raise PlanRefusedError(
             f"{partition_name(view, row)} needs {counted(int(needed[row]), 'live broker')}{besides}, and {count} "
             f"{'remains' if count == 1 else 'remain'}; {int(needed[row]) - count} more{uncordon}, or a smaller factor "

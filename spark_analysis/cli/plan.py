@@ -17,10 +17,11 @@ from broker.known import known_of
 from placement.cli import parse_broker_list
 from placement.formats.certificates import certificate_json, digest
 from placement.formats.plan_files import plan_texts
+from placement.planning.completion import elected_besides
 from placement.planning.goal import KINDS, MEASURES, Goal, as_targeted
 from placement.planning.input_table import input_table
 from placement.planning.moves import Rates
-from placement.planning.notes import notes_of
+from placement.planning.notes import least_of, notes_of
 from placement.planning.plan import Plan, make_plan
 from placement.planning.plan_tables import brokers_table, moves_table
 from placement.planning.schedule import BATCH_COUNT_MAX, Limits, Schedule, schedule
@@ -71,7 +72,8 @@ class PlanOptions(ClusterOptions):
     type=click.Choice(KINDS),
     default="balance",
     show_default=True,
-    help="balance, add and factor make loads as even as racks allow; drain and racks move only what must move.",
+    help="balance and add make loads as even as racks allow, with --remove or a greater --factor too; drain and factor "
+    "change only the partitions that they must; racks, with --remove too, moves only what restores racks.",
 )
 @click.option("--remove", metavar="IDS", help="Brokers that shall hold nothing: ids and ranges such as 5,6 or 0-2.")
 @click.option(
@@ -246,6 +248,8 @@ def summary_of(plan: Plan, batches: Schedule) -> dict[str, Any]:
         "changed_partition_count": moved.count,
         **attrs.asdict(plan.tally),
         "is_least": plan.tally.is_least,
+        "least_of": least_of(plan.goal),
+        "elected_besides_count": elected_besides(moved, plan.goal).count,
         "moved_bytes": sum(copies.tolist()) if known else None,
         "batch_count": len(batches.batches),
         "seconds_at_throttle": batches.seconds if batches.has_rates and batches.sizes_known else None,

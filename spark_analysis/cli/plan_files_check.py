@@ -34,10 +34,10 @@ from broker.cluster import ClusterView
 from broker.errors import InputError, NothingUsableError
 from placement.formats.certificates import COUNTED_LATER, summary_digest
 from placement.formats.documents import parse_object
-from placement.formats.plan_files import OTHERS, elected_besides, needs_election
+from placement.formats.plan_files import needs_election
 from placement.formats.plans import read_plan
 from placement.planning.check import Tally
-from placement.planning.completion import completion
+from placement.planning.completion import OTHERS, completion, elected_besides
 from placement.planning.goal import Goal
 from placement.planning.reassignment import Reassignment
 from spark_analysis.report.figures import plural

@@ -16,7 +16,7 @@ from spark_analysis.report.figures import UNKNOWN, count, plural
 from spark_analysis.report.plan_page import broker_marks
 
 BROKERS_SHOWN_MAX: Final = 12
-_COLUMNS: Final = ("broker", "rack", "replicas", "then", "in", "out", "leaders", "then")
+_COLUMNS: Final = ("broker", "rack", "replicas", "then", "in", "out", "leads now", "preferred then")
 
 
 def plan_shown(plan: Plan, summary: Mapping[str, Any], brokers: pa.Table) -> Sequence[RenderableType]:
@@ -41,6 +41,7 @@ def plan_shown(plan: Plan, summary: Mapping[str, Any], brokers: pa.Table) -> Seq
     ]
     return (
         shown_table(heading, ("", "this plan", "any plan, at least"), rows),
+        Text(f"At least: of {summary['least_of']}."),
         Text(""),
         _brokers_shown(brokers),
         *(Text(f"Note: {each}") for each in summary["notes"]),
