@@ -12,8 +12,8 @@ loses its margin) whenever one of its brokers restarts. It is listed as `stuck`,
 replicas but observers still restart one at a time: a batch begins when they are in sync, so that it then keeps a leader
 where two of them are live, and min.insync.replicas where too few were in sync only for now. Where replicas out of sync
 are why it is stuck, no schedule is given at all unless the caller asks for one (restart_stuck.py). Other out-of-sync
-replicas do not count: each that comes back into sync raises its partition's budget by one. A broker known
-to be down (broker/liveness.py) is in nobody's way, and is not restarted.
+replicas do not count: each that comes back into sync raises its partition's budget by one. A broker that is not alive
+(broker/liveness.py), or that holds nothing and is no controller, is not restarted; `left_out` names it.
 
 How: partitions with equal brokers and equal budgets are one constraint, with the number of partitions behind it. Where
 a set of brokers has several budgets the smallest holds. Where min.insync.replicas is not shown, Kafka's default, 1, is
@@ -51,6 +51,8 @@ from placement.outages.succession import Successions, rows_of, successions
 
 MIN_ISR_LEAST: Final = 1
 """Kafka's default of min.insync.replicas, and the least that a topic may set (TopicConfig, atLeast(1))."""
+EMPTY: Final = "holds nothing"
+"""Why a broker that is alive is left out."""
 MARGIN_MAX: Final = 32_767
 """A partition has no more replicas than this (a factor is an int16), so that a greater margin asks nothing else."""
 _PACKED_MAX: Final = (1 << 63) - 1  # The digits of a row are one number of int64.
@@ -77,7 +79,8 @@ class RestartLimits:
 
     `together` int32[P, W] are the replicas of each partition that the constraint counts as places in `limits.brokers`,
     -1 elsewhere: the live in-sync ones, the first `in_sync_count` int32[P] of a row, and of a stuck partition those
-    that will be; `allowed` int32[P] how many of them one batch may hold.
+    that will be; `allowed` int32[P] how many of them one batch may hold. `left_out` are the brokers that do not
+    restart, and why.
     """
 
     limits: Limits
@@ -85,7 +88,7 @@ class RestartLimits:
     in_sync_count: Int32Array
     allowed: Int32Array
     stuck: Stuck
-    fenced: tuple[BrokerId, ...]
+    left_out: tuple[tuple[BrokerId, str], ...]
     notes: tuple[str, ...]
 
     @property
@@ -112,7 +115,7 @@ def restart_limits(
     controllers: Iterable[BrokerId] = (),
     despite_out_of_sync: bool = False,
 ) -> RestartLimits:
-    """Return the constraints on restarting the live brokers of `view`; raise UsageError for a wrong argument.
+    """Return the constraints on restarting the brokers of `view` that are alive; raise UsageError for a wrong argument.
 
     `controllers` are brokers that are KRaft controllers too: a batch leaves a majority of them. Raises RefusedError if
     replicas out of sync leave a partition nothing to lose, unless `despite_out_of_sync`.
@@ -122,8 +125,10 @@ def restart_limits(
         raise UsageError(f"the margin is {margin}; {what}")
     if batch_max is not None and batch_max < 1:
         raise UsageError(f"a batch holds at most {batch_max} brokers; allowed are 1 and more")
-    found = successions(view)
-    live = np.flatnonzero(found.live).astype(np.int64)
+    found, voters = successions(view), tuple(controllers)
+    held = np.bincount(view.replica_rows[view.replica_rows >= 0], minlength=found.live.size) > 0
+    restarts = view.alive & (held | np.isin(view.broker_ids, voters))
+    live = np.flatnonzero(restarts).astype(np.int64)
     place = np.full(found.live.size + 1, PAD, dtype=np.int32)
     place[live] = np.arange(live.size)
     columns = np.arange(found.order.shape[1], dtype=np.int32)[None, :]
@@ -132,7 +137,7 @@ def restart_limits(
     counted_now = columns < counts[:, None]
     will_be_in_sync = (budget < 1)[:, None] & follows(view, np.arange(budget.size), found.order)
     members_rows = place[np.where(counted_now | will_be_in_sync, found.order, PAD)]
-    quorum, notes = _quorum(view, place, tuple(controllers))
+    quorum, notes = _quorum(view, place, voters)
     stuck = stuck_partitions(view, found, budget)
     if not despite_out_of_sync:
         check_in_sync(view, stuck, margin=margin)
@@ -153,7 +158,11 @@ def restart_limits(
         in_sync_count=found.in_sync_count,
         allowed=np.maximum(budget, 1).astype(np.int32),
         stuck=stuck,
-        fenced=tuple(view.down),
+        left_out=tuple(
+            (broker.id, view.down[broker.id].value if broker.id in view.down else EMPTY)
+            for broker, restarted in zip(view.brokers, restarts.tolist(), strict=True)
+            if not restarted
+        ),
         notes=(*found.isr_notes, *_unknown(found), *notes),
     )
 

@@ -11,7 +11,8 @@ why a schedule is refused unless the caller asks for one.
 Example: broker 2 is gone, so that broker 1 alone holds what is committed.
 
     >>> from broker.cluster import PartitionTable, TopicView
-    >>> from placement.outages.succession import successions
+    >>> from placement.outages.elections import leaderless
+from placement.outages.succession import successions
     >>> table = PartitionTable(topic_index=[0], partition_ids=[0], replicas=[[1, 2]], isr=[[1, -1]])
     >>> topics = [TopicView("t", min_insync_replicas=1)]
     >>> view = ClusterView.build(name="n", source="s", format="f", partitions=table, topics=topics)
@@ -33,6 +34,7 @@ from broker.ids import BrokerId
 from broker.liveness import Liveness
 from broker.row_flags import members
 from broker.wording import counted
+from placement.outages.elections import leaderless
 from placement.outages.succession import Successions, rows_of
 
 _BROKERS_NAMED_MAX: Final = 5
@@ -103,6 +105,13 @@ def _forbidding(
     order = found.order[rows]
     in_sync = np.where(np.arange(order.shape[1])[None, :] < found.in_sync_count[rows][:, None], order, PAD)
     behind = follows(view, rows, replicas) & ~members(replicas, in_sync)
+    # Of a partition without a leader those that may lead it are what is missing.
+    unled = leaderless(view)
+    place = np.minimum(np.searchsorted(unled.rows, rows), max(unled.rows.size - 1, 0))
+    for row in np.flatnonzero(np.isin(rows, unled.rows)).tolist():
+        may_lead = np.isin(view.partitions.replicas[rows[row]], unled.candidates[place[row]])
+        may_lead &= replicas[row] >= 0
+        behind[row] = may_lead if may_lead.any() else behind[row]
     restarts = np.append(found.live, np.bool_(False))[replicas]
     behind &= restarts.any(axis=1, keepdims=True)
     brokers, counts = np.unique(view.broker_ids[replicas[behind]], return_counts=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Final
 
 import attrs
@@ -18,7 +20,7 @@ from broker.cluster import BoolArray, ClusterView, Int64Array
 from broker.wording import counted
 from placement.cli import parse_broker_list
 from placement.outages.arrow import partition_columns, table_of
-from placement.outages.restart_budget import MARGIN_MAX
+from placement.outages.restart_budget import EMPTY, MARGIN_MAX
 from placement.outages.restart_savings import Saving, savings
 from placement.outages.restarts import RestartSchedule, restart_schedule, schedule_table
 from spark_analysis.cli.cluster_inputs import (
@@ -81,7 +83,8 @@ def roll(options: RollOptions) -> int:
     """Schedule restarts in the fewest batches in which no partition falls under min.insync.replicas.
 
     \b
-    A batch begins when every broker of the one before is back in sync.
+    A batch begins when every broker of the one before is back in sync. Brokers
+    that are not alive, or hold nothing, do not restart.
     Replicas out of sync that leave a partition nothing to lose: status 1.
     brokerside roll prod.txt --racks racks.csv
     brokerside roll prod.txt --margin 1 --max-batch 5 --out roll
@@ -136,7 +139,9 @@ def summary_of(
             "cases": [],
         },
         "batches": [list(batch) for batch in found.batches],
-        "fenced_broker_ids": list(found.limits.fenced),
+        "batch_broker_count_max": _most_at_once(found),
+        "fenced_broker_ids": [broker for broker, why in found.limits.left_out if why != EMPTY],
+        "left_out": [{"broker_id": broker, "why": why} for broker, why in found.limits.left_out],
         "stuck_partition_count": int(found.limits.stuck.rows.size),
         "out_of_sync_partition_count": int(found.limits.stuck.forbidding.size),
         "savings": [
@@ -173,16 +178,25 @@ def _shown(
     view: ClusterView, found: RestartSchedule, fewer: tuple[Saving, ...], options: RollOptions
 ) -> Iterator[RenderableType]:
     brokers, partitions = counted(len(view.brokers), "broker"), counted(view.partitions.count, "partition")
-    yield Text(printable(f"{view.name}: {brokers}, {partitions}"), style="bold")
+    most = _most_at_once(found)
+    at_once = f"restart at most {most} at once" if most else "no broker restarts"
+    yield Text(printable(f"{view.name}: {at_once}; {brokers}, {partitions}"), style="bold")
     for note in found.limits.notes:
         yield Text(f"  {printable(note)}")
     if found.limits.stuck.forbidding.size:
         yield Text(printable(f"  WARNING: {_warning(found)}"), style="bold red")
-    if found.limits.fenced:
-        shown = ", ".join(f"{broker} ({view.down[broker].value})" for broker in found.limits.fenced)
-        yield Text(f"  left out, as they are down: {shown}")
+    for reason, listed in groupby(sorted(found.limits.left_out, key=itemgetter(1)), key=itemgetter(1)):
+        named = [str(broker) for broker, _ in listed]
+        shown = ", ".join(named[:_BROKERS_SHOWN_MAX]) + (", …" if len(named) > _BROKERS_SHOWN_MAX else "")
+        yield Text(f"  left out ({reason}): {'broker' if len(named) == 1 else 'brokers'} {shown}")
+    if not found.batches:
+        return
     yield Text()
-    rows = [(str(number), str(len(batch)), _listed(batch, view)) for number, batch in enumerate(found.batches, start=1)]
+    restarting = frozenset(broker for batch in found.batches for broker in batch)
+    rows = [
+        (str(number), str(len(batch)), _listed(batch, restarting, view))
+        for number, batch in enumerate(found.batches, start=1)
+    ]
     yield shown_table(_heading(found), ("batch", "size", "brokers"), rows, left_count=3)
     if found.limits.stuck.rows.size:
         yield Text()
@@ -197,9 +211,14 @@ def _shown(
             yield Text(printable(f"  {verb} and {takes_}: {names}"))
 
 
+def _most_at_once(found: RestartSchedule) -> int:
+    return max(map(len, found.batches), default=0)
+
+
 def _warning(found: RestartSchedule) -> str:
     """Return what a schedule despite replicas out of sync risks."""
-    stuck, batch = found.limits.stuck, ", ".join(map(str, found.batches[0][:_BROKERS_SHOWN_MAX]))
+    stuck, first = found.limits.stuck, found.batches[0] if found.batches else ()
+    batch = ", ".join(map(str, first[:_BROKERS_SHOWN_MAX]))
     named = [str(broker) for broker, _ in stuck.replica_count_by_broker]
     behind = ", ".join(named[:_NAMED_MAX]) + (", …" if len(named) > _NAMED_MAX else "")
     have = f"{counted(stuck.forbidding.size, 'partition')} {'has' if stuck.forbidding.size == 1 else 'have'}"
@@ -254,10 +273,10 @@ def _names(view: ClusterView, rows: Int64Array) -> list[str]:
     return [f"{view.topics[table.topic_index[row]].name}-{table.partition_ids[row]}" for row in rows.tolist()]
 
 
-def _listed(batch: tuple[int, ...], view: ClusterView) -> str:
+def _listed(batch: tuple[int, ...], restarting: frozenset[int], view: ClusterView) -> str:
     """Return the brokers of a batch, and its racks if it is made of whole racks."""
     shown = ", ".join(map(str, batch[:_BROKERS_SHOWN_MAX])) + (", …" if len(batch) > _BROKERS_SHOWN_MAX else "")
     inside = {broker.rack for broker in view.brokers if broker.id in batch}
-    whole = all(broker.id in batch for broker in view.brokers if broker.rack in inside and broker.id not in view.down)
+    whole = all(broker.id in batch for broker in view.brokers if broker.rack in inside and broker.id in restarting)
     racks = [each for each in inside if each is not None]
     return f"{shown} (all of {', '.join(sorted(racks))})" if whole and racks and len(racks) == len(inside) else shown

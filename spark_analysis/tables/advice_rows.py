@@ -56,7 +56,6 @@ GOALS: Final = {
 }
 SCOPES: Final = {"broker": SINGLE, "rack": RACK}
 EXCLUDED_TOPICS_MAX: Final = 20  # More would make a command that nobody reads.
-_DEAD: Final = (Liveness.OFFLINE, Liveness.IN_NO_ISR, Liveness.FENCED)
 _NOW: Final = ("leaderless_count", "under_min_isr_count", "no_replica_count", "at_risk_count")
 
 Row = dict[str, Any]
@@ -235,9 +234,8 @@ def recovery_rows(view: ClusterView) -> Iterator[Row]:
     elects = unled.elected != PAD
     if elects.any():
         yield _step(view, "unclean-election", distinct_ids(unled.elected[elects]), unled.rows[elects])
-    looks_down = {one.id: how for one, how in zip(view.brokers, view.liveness, strict=True) if how in _DEAD}
-    for how in _DEAD:
-        brokers = [broker for broker, found in looks_down.items() if found is how]
+    for how in dict.fromkeys(each for each in view.down.values() if each is not Liveness.STOPPING):
+        brokers = [broker for broker, found in view.down.items() if found is how]
         held = int(np.count_nonzero(any_in_row(np.isin(view.partitions.replicas, brokers))))
         if held:
             yield _step(view, "down", brokers, role=how.value) | {"partition_count": held}

@@ -13,7 +13,7 @@ from broker.errors import RefusedError, UsageError
 from broker.ids import BrokerId
 from broker.liveness import Liveness
 from placement.outages.lost import outage
-from placement.outages.restart_budget import distinct_rows, restart_limits
+from placement.outages.restart_budget import EMPTY, distinct_rows, restart_limits
 from placement.outages.restart_savings import savings
 from placement.outages.restart_stuck import stuck_partitions
 from placement.outages.restarts import restart_schedule, schedule_table
@@ -27,8 +27,13 @@ def test_no_batch_takes_a_partition_under_min_isr_that_could_keep_it(small: Smal
     view = small.view()
     found = restart_schedule(view, margin=margin, despite_out_of_sync=True)
     live = {broker.id for broker in view.brokers if broker.is_active}
-    assert sorted(each for batch in found.batches for each in batch) == sorted(live)
-    assert set(found.limits.fenced) == small.dead
+    held = {each for partition in small.partitions for each in partition.replicas}
+    alive = {broker.id for broker, is_alive in zip(view.brokers, view.alive.tolist(), strict=True) if is_alive}
+    assert sorted(each for batch in found.batches for each in batch) == sorted(alive & held)
+    left_out = dict(found.limits.left_out)
+    assert set(left_out) == {broker.id for broker in view.brokers} - (alive & held)
+    assert {broker for broker, why in left_out.items() if why == EMPTY} == alive - held
+    assert small.dead <= set(left_out)
     stuck = set(found.limits.stuck.rows.tolist())
     for batch in found.batches:
         after = outage(view, batch)
@@ -125,7 +130,9 @@ def test_what_a_stuck_partition_lacks_counts_no_observer() -> None:
 
 def test_replicas_that_must_come_into_sync_first_do_not_restart_together() -> None:
     """A batch begins when all are in sync; then two of the three at once leave one where two are needed."""
-    view = racked([[0, 1, 2]], "abc", isr=[[0, -1, -1]])
+    view = racked([[0, 1, 2], [1, 2, -1]], "abc", isr=[[0, -1, -1], [1, 2, -1]])
+    table = attrs.evolve(view.partitions, topic_index=[0, 1], partition_ids=[0, 0])
+    view = attrs.evolve(view, partitions=table, topics=(*view.topics, TopicView("u", min_insync_replicas=1)))
     assert restart_limits(view, despite_out_of_sync=True).stuck.rows.tolist() == [0]
     found = restart_schedule(view, despite_out_of_sync=True)
     assert [len(batch) for batch in found.batches] == [1, 1, 1]
@@ -225,8 +232,10 @@ def test_a_cluster_without_brokers_or_partitions_has_a_schedule() -> None:
     assert restart_schedule(empty).batches == ()
     alone = attrs.evolve(empty, brokers=(BrokerView(id=BrokerId(3)), BrokerView(id=BrokerId(4))))
     found = restart_schedule(alone)
-    assert (found.batches, found.is_optimal) == (((3, 4),), True)
-    assert schedule_table(found).to_pydict() == {"broker_id": [3, 4], "batch": [1, 1], "weight": [1, 1]}
+    assert (found.batches, found.limits.left_out) == ((), ((3, EMPTY), (4, EMPTY)))
+    found = restart_schedule(alone, controllers=[BrokerId(3)])
+    assert (found.batches, found.is_optimal) == (((3,),), True)
+    assert schedule_table(found).to_pydict() == {"broker_id": [3], "batch": [1], "weight": [1]}
 
 
 def test_a_topic_of_min_insync_replicas_0_keeps_one_replica_as_kafka_takes_no_less_than_1() -> None:

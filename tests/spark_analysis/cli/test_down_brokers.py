@@ -15,6 +15,7 @@ from spark_analysis.tables.advice_rows import BALANCE, LEADERS, plan_rows
 DEAD = Path(__file__).parents[2] / "real_data" / "reported"
 DOWN = {"60-dead3": (3, "in no ISR"), "d-offline": (5, "every replica offline"), "c-sole-in-sync": (34, "in no ISR")}
 LIVE = {"60-dead3": 2, "d-offline": 2, "c-sole-in-sync": 32}
+LIVE_BROKERS = {"60-dead3": [1, 2, 4], "d-offline": [1, 2, 3], "c-sole-in-sync": [31, 32, 33]}
 PLANS = {
     "balance": (),
     "leaders": ("--only-leaders",),
@@ -99,13 +100,16 @@ def test_roll_names_it_and_leaves_it_out(name: str, capsys: pytest.CaptureFixtur
     dump = str(DEAD / f"{name}.txt")
     status, _, err = brokerside_of(capsys, "roll", dump)
     assert status == 1
-    assert f", {how}" in err
+    assert f"on broker {down} (" in err
+    assert f", {how}); bring" in err
     status, shown, _ = brokerside_of(capsys, "roll", dump, "--despite-out-of-sync")
     assert status == 0
+    assert f"left out ({how}): broker {down}" in shown
     found = json.loads(brokerside_of(capsys, "roll", dump, "--despite-out-of-sync", "--json")[1])
-    assert f"left out, as they are down: {down} ({how})" in shown
     assert found["fenced_broker_ids"] == [down]
-    assert down not in [broker for batch in found["batches"] for broker in batch]
+    assert found["left_out"] == [{"broker_id": down, "why": how}]
+    restarting = [broker for batch in found["batches"] for broker in batch]
+    assert sorted(restarting) == LIVE_BROKERS[name]
 
 
 @pytest.mark.parametrize("name", DOWN)

@@ -78,11 +78,35 @@ def test_despite_replicas_out_of_sync_there_is_a_warning(capsys: pytest.CaptureF
     assert roll(GONE, "--despite-out-of-sync") == 0
     shown = capsys.readouterr().out
     assert "WARNING: 22 partitions have replicas out of sync on brokers 2, 3 and nothing to lose" in shown
-    assert "1 batch; proven by weights of the brokers" in shown
+    assert "7-brokers-2-and-3-gone: restart at most 1 at once; 3 brokers, 26 partitions\n" in shown
+    assert "left out (in no ISR): brokers 2, 3\n" in shown
     assert roll(GONE, "--despite-out-of-sync", "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["batches"] == [[1]]
     assert found["out_of_sync_partition_count"] == 22
+
+
+def test_the_first_line_says_how_many_at_once_and_who_is_empty(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dump, racks = tmp_path / "d.txt", tmp_path / "r.csv"
+    dump.write_text(describe(["1,2", "3,4", "1,4", "3,2"] * 5))
+    racks.write_text(RACKED)
+    (log,) = (REAL / "kraft").glob("__cluster_metadata-0")
+    assert roll(str(dump), "--racks", str(racks)) == 0
+    assert capsys.readouterr().out.startswith("d: restart at most 2 at once; 4 brokers, 20 partitions\n")
+    assert roll(str(log), "--despite-out-of-sync", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["batch_broker_count_max"] == max(map(len, found["batches"]))
+
+
+def test_where_every_broker_is_down_nothing_restarts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dump = tmp_path / "d.txt"
+    dump.write_text(describe(["1,2", "2,1"]).replace("Leader: 1", "Leader: none").replace("Leader: 2", "Leader: none"))
+    assert roll(str(dump), "--despite-out-of-sync") == 0
+    shown = capsys.readouterr().out
+    assert "d: no broker restarts; 2 brokers, 2 partitions\n" in shown
+    assert "left out (in no ISR): brokers 1, 2" in shown
 
 
 @pytest.mark.parametrize(
