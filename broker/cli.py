@@ -180,7 +180,7 @@ def _status(command: click.Command, name: str, arguments: list[str] | None) -> i
 
 def _failure(error: Exception) -> str:
     """Return one sentence on an exception that no command expects: what to do, its class, and the place in our code."""
-    frames = [(str(frame.f_globals["__name__"]), line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    frames = [(str(frame.f_globals.get("__name__")), line) for frame, line in traceback.walk_tb(error.__traceback__)]
     ours = [f" in {module}, line {line}" for module, line in frames if module.split(".")[0] in _OURS]
     place = ours[-1] if ours else ""
     said = f"{type(error).__name__}{place}" + (f" ({shorten(str(error))})" if str(error) else "")

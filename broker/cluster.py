@@ -379,6 +379,7 @@ class ClusterView:
             isr=rows(table.isr),
             offline=rows(table.offline),
             exempt=besides,
+            electable=[each for each in (rows(table.elr), rows(table.last_known_elr)) if each is not None],
         )
 
     @cached_property

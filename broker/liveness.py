@@ -6,15 +6,16 @@ What it decides: for each broker, in this order of evidence:
 - its registration in a metadata log: `FENCED`, `STOPPING` (controlled shutdown), `UNREGISTERED` if it has none though
   it holds replicas, else `ALIVE`, also where it is in no ISR: a broker is unfenced before it has caught up;
 - `OFFLINE`: every replica that it holds is listed as offline;
-- `IN_NO_ISR`: it holds replicas, leads none and is in the ISR of none;
+- `IN_NO_ISR`: it holds replicas of led partitions and is in the ISR of none;
 - `ALIVE` otherwise, so also a broker that holds nothing, and every broker where no ISR is shown.
 
 A describe shows no registrations, so the partitions are the only evidence of a dead broker there. A broker that has
 just started and still catches up in all its partitions looks like `IN_NO_ISR` too; `--alive` says so.
 
-Constraints: the ISR of a partition without a leader is no evidence of life: the controller elects a live member of the
-ISR at once, so none of them is live. An observer is out of the ISR by design, and a replica that is being added is not
-in it yet, so neither is evidence of death. A partition that is led and shows an empty ISR does not show its ISR.
+Constraints: the ISR of a partition without a leader is evidence of death: the controller elects a live member of ISR or
+ELR at once, so none of them is live. Of its other replicas nothing is known, as they had nobody to follow. An observer
+is out of the ISR by design, and a replica that is being added is not in it yet, so neither is evidence of death. A
+partition that is led and shows an empty ISR does not show its ISR.
 
 Example: replicas 1, 2 and 1, 3; broker 3 is in no ISR.
 
@@ -74,12 +75,14 @@ def liveness(
     isr: _Matrix | None = None,
     offline: _Matrix | None = None,
     exempt: Sequence[_Matrix] = (),
+    electable: Sequence[_Matrix] = (),
 ) -> tuple[Liveness, ...]:
     """Return what is known of each of B brokers; brokers are positions 0..B-1, and -1 pads.
 
     `registered` is what its registration or the user states of each, None for nothing; `replicas` int[P, W], `leader`
     int[P] with -1 for none and less for not shown, `isr` and `offline` int[P, any width]; the replicas in `exempt`
-    (observers, those being added) need not be in the ISR. Cost: O(replicas).
+    (observers, those being added) need not be in the ISR; those in `electable` (ELR, last known ELR) would lead their
+    partition if they were alive. Cost: O(replicas).
     """
     count = len(registered)
     down = np.zeros(count, dtype=np.bool_)
@@ -88,7 +91,7 @@ def liveness(
         down = (held > 0) & (_counts(np.where(members(offline, replicas), offline, -1), count) >= held)
     lagging = np.zeros(count, dtype=np.bool_)
     if isr is not None:
-        lagging = _in_no_isr(count, replicas, leader, isr, exempt)
+        lagging = _in_no_isr(count, replicas, leader, isr, exempt, electable)
     return tuple(
         known or (Liveness.OFFLINE if is_down else Liveness.IN_NO_ISR if is_lagging else Liveness.ALIVE)
         for known, is_down, is_lagging in zip(registered, down.tolist(), lagging.tolist(), strict=True)
@@ -96,19 +99,27 @@ def liveness(
 
 
 def _in_no_isr(
-    count: int, replicas: _Matrix, leader: NDArray[np.int64] | None, isr: _Matrix, exempt: Sequence[_Matrix]
+    count: int,
+    replicas: _Matrix,
+    leader: NDArray[np.int64] | None,
+    isr: _Matrix,
+    exempt: Sequence[_Matrix],
+    electable: Sequence[_Matrix],
 ) -> NDArray[np.bool_]:
-    """Return which brokers hold replicas, lead none and are in the ISR of none, bool[count]."""
+    """Return which brokers lead nothing and are in no ISR, and hold led replicas or were last in sync, bool[count]."""
     counted = replicas
     for besides in exempt:
         counted = np.where(members(counted, besides), -1, counted)
     led = np.ones(replicas.shape[0], dtype=np.bool_) if leader is None else leader != NO_LEADER
+    missing = _counts(np.where(led[:, None], counted, -1), count) > 0
+    for candidates in (isr, *electable):
+        missing |= _counts(candidates[~led], count) > 0
     seen = _counts(np.where(led[:, None], isr, -1), count) > 0
     if leader is not None:
         seen |= _counts(leader, count) > 0
     not_shown = led & ~any_in_row(isr >= 0)
     seen |= _counts(replicas[not_shown], count) > 0
-    return np.asarray((_counts(counted, count) > 0) & ~seen)
+    return np.asarray(missing & ~seen)
 
 
 def _counts(values: NDArray[np.int64], count: int) -> NDArray[np.int64]:

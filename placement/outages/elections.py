@@ -26,9 +26,8 @@ from typing import Final
 import attrs
 import numpy as np
 
-from broker.cluster import PAD, ClusterView, Int32Array, Int64Array, distinct_ids
+from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
 from broker.ids import NO_LEADER, BrokerId
-from broker.liveness import Liveness
 from broker.row_flags import any_in_row, first_in_row, members
 from placement.outages.returning import ascending
 
@@ -100,10 +99,7 @@ def leaderless(view: ClusterView) -> Leaderless:
         role[any_in_row(flags)] = _ROLES.index(kind)
     candidates = np.where(may_lead, replicas, PAD).astype(np.int32)
     offline = nothing if table.offline is None else table.offline[rows]
-    # A broker in no other ISR is down, as this partition would have elected it; else it lost a log directory.
-    awaited = set(distinct_ids(candidates.ravel()).tolist())
-    down = [broker for broker, how in view.down.items() if how is not Liveness.IN_NO_ISR or broker in awaited]
-    live = (replicas >= 0) & ~may_lead & ~members(replicas, offline) & ~np.isin(replicas, down)
+    live = (replicas >= 0) & ~may_lead & ~members(replicas, offline) & np.isin(replicas, view.broker_ids[view.alive])
     return Leaderless(
         rows=rows, candidates=ascending(candidates), role=role, elected=first_in_row(replicas, live).astype(np.int32)
     )

@@ -31,14 +31,12 @@ import numpy as np
 from broker.cluster import PAD, BoolArray, ClusterView, Int32Array, Int64Array
 from broker.errors import RefusedError
 from broker.ids import BrokerId
-from broker.liveness import Liveness
 from broker.row_flags import members
 from broker.wording import counted
 from placement.outages.elections import leaderless
 from placement.outages.succession import Successions, rows_of
 
 _BROKERS_NAMED_MAX: Final = 5
-_NAMED: Final = (Liveness.FENCED, Liveness.OFFLINE, Liveness.IN_NO_ISR)
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -80,7 +78,7 @@ def check_in_sync(view: ClusterView, stuck: Stuck, *, margin: int) -> None:
     if not stuck.forbidding.size:
         return
     count = stuck.forbidding.size
-    down = {one.id: f", {how.value}" for one, how in zip(view.brokers, view.liveness, strict=True) if how in _NAMED}
+    down = {number: f", {how.value}" for number, how in view.down.items()}
     named = [
         f"{broker} ({counted(replicas, 'replica')}{down.get(broker, '')})"
         for broker, replicas in stuck.replica_count_by_broker[:_BROKERS_NAMED_MAX]

@@ -26,6 +26,14 @@ CASES: dict[str, tuple[dict[str, Any], dict[int, Liveness]]] = {
         {"isr": [[1, 2], [2, -1], [3, -1]], "leader": [1, 2, -1]},
         {3: IN_NO_ISR},
     ),
+    "3 is not in sync with a partition that nobody leads": (
+        {"isr": [[1, 2], [2, -1], [1, -1]], "leader": [1, -1, -1]},
+        {},
+    ),
+    "3 would be elected if it were alive": (
+        {"isr": [[1, 2], [2, -1], [-1, -1]], "elr": [[-1], [-1], [3]], "leader": [1, 2, -1]},
+        {3: IN_NO_ISR},
+    ),
     "3 leads, whatever the ISR says": ({"isr": WITHOUT_3, "leader": [1, 3, 1]}, {}),
     "a led partition shows an empty ISR": ({"isr": [[1, 2], [2, -1], [-1, -1]], "leader": [1, 2, 1]}, {}),
     "3 is only being added": (
