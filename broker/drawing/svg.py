@@ -12,6 +12,7 @@ def style(class_: str, *roles: str, rules: str = "") -> str:
     """Return the style sheet of documents of `class_`: the palette's roles, the common rules, then `rules`."""
     common = (
         f".{class_}{{font:12px system-ui,sans-serif;background:var(--page)}}.{class_} text{{fill:var(--ink)}}"
+        f".{class_} .page{{fill:var(--page)}}"
         f".{class_} .q{{fill:var(--quiet)}}.{class_} .h{{font-size:14px;font-weight:600}}"
     )
     return themed(":root", *roles) + common + rules
@@ -32,7 +33,7 @@ def document(
     return node(
         "svg",
         Markup("\n"),
-        lines(head, node("rect", width="100%", height="100%", style="fill:var(--page)"), *parts),
+        lines(head, node("rect", width="100%", height="100%", class_="page"), *parts),
         Markup("\n"),
         xmlns="http://www.w3.org/2000/svg",
         class_=class_,

@@ -23,14 +23,13 @@ import numpy as np
 from broker.cluster import BROKER_FLAGS, BrokerView, ClusterView, Int64Array, TopicView
 from broker.errors import InputError, UsageError
 from broker.ids import BrokerId, broker_id
+from broker.liveness import Liveness
 from placement.formats.documents import parse_object
 from placement.planning.certificate import Proof, TopicProof
 from placement.planning.check import Certificate, Tally
 from placement.planning.goal import Goal, copy_sizes
 
 VERSION: Final = 1
-COUNTED_LATER: Final = ("moved_bytes_gap",)
-"""Counts that certificates of version 1 and the summaries beside them did not have from the start."""
 _DIGESTS: Final = ("sizes_sha256", "isr_sha256", "summary_sha256")
 _VECTORS: Final = ("low", "high", "even_low", "even_high", "block", "price")
 
@@ -71,8 +70,9 @@ def digest(view: ClusterView) -> str:
 
 
 def _flags(broker: BrokerView) -> list[str]:
-    """Return the rare states that a broker is in, by name; without any, its digest is that of older certificates."""
-    return [name for name in BROKER_FLAGS[1:] if getattr(broker, name)]
+    """Return the rare states that a broker is in, by name, and what is stated of it."""
+    stated = [] if broker.stated is None else [f"stated {broker.stated.value}"]
+    return [name for name in BROKER_FLAGS[1:] if getattr(broker, name)] + stated
 
 
 def sizes_digest(view: ClusterView, goal: Goal) -> str | None:
@@ -132,7 +132,8 @@ def certificate_json(
         **counts,
         "brokers": [
             {"id": one.id, "rack": one.rack, "fenced": one.fenced, "added": one.id in added}
-            | dict.fromkeys(_flags(one), True)
+            | {name: True for name in BROKER_FLAGS[1:] if getattr(one, name)}
+            | ({} if one.stated is None else {"stated": one.stated.value})
             for one in view.brokers
         ],
         "topics": [topic.name for topic in view.topics],
@@ -161,7 +162,7 @@ def read_certificate(text: str, *, source: str) -> Certified:
             brokers=brokers,
             topics=tuple(map(TopicView, topics)),
             certificate=Certificate(replicas=replicas, leaders=leaders),
-            counts={name: value[name] for name in counts if name in value or name not in COUNTED_LATER},
+            counts={name: value[name] for name in counts},
             input_sha256=str(value["input_sha256"]),
             **{name: None if value.get(name) is None else str(value[name]) for name in _DIGESTS},
         )
@@ -191,7 +192,8 @@ def _broker(value: Mapping[str, Any], added: set[BrokerId]) -> BrokerView:
     if _truth(value, "added") != (number in added):
         raise ValueError(f"broker {number} is {'not ' if number in added else ''}added, unlike in the goal")
     flags: dict[str, Any] = {name: _truth(value, name) for name in BROKER_FLAGS if name in value or name == "fenced"}
-    return BrokerView(id=number, rack=_rack(value["rack"]), **flags)
+    stated = Liveness(value["stated"]) if "stated" in value else None
+    return BrokerView(id=number, rack=_rack(value["rack"]), stated=stated, **flags)
 
 
 def _truth(value: Mapping[str, Any], name: str) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
+from broker.cluster import PAD, BoolArray, ClusterView, Int32Array, Int64Array
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,13 +43,16 @@ def names_column(names: Sequence[str | None], places: Int32Array | Int64Array) -
     return listed.take(pa.array(places))
 
 
-def lists_column(matrix: Int32Array) -> Any:
-    """Return a column with the ids of each row as a list, without the padding."""
+def lists_column(matrix: Int32Array | Int64Array, held: BoolArray | None = None) -> Any:
+    """Return a column with the values of each row as a list, without the padding.
+
+    With `held` each row has as many values as are marked there, null where they are -1.
+    """
     import pyarrow as pa  # Late: only tables need it.
 
-    held = matrix != PAD
-    ends: Any = pa.array(np.concatenate(([0], np.cumsum(held.sum(axis=1)))).astype(np.int32))
-    values: Any = pa.array(matrix[held])
+    kept = matrix != PAD if held is None else held
+    ends: Any = pa.array(np.concatenate(([0], np.cumsum(kept.sum(axis=1)))).astype(np.int32))
+    values: Any = pa.array(matrix[kept], mask=None if held is None else matrix[kept] == PAD)
     return pa.ListArray.from_arrays(ends, values)
 
 

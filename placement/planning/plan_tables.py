@@ -11,35 +11,38 @@ Example: one row of `moves`: orders, 3, batch 1, [1, 2], [4, 2], adding [4], rem
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from broker.broker_rows import broker_rows
 from broker.cluster import PAD, SIZE_UNKNOWN, Int32Array, Int64Array
 from placement.outages.arrow import column_of, lists_column, names_column, partition_columns, table_of, unknown_column
-from placement.planning.given import added, leaders_of
+from placement.planning.check import Certificate
+from placement.planning.given import added, leaders_of, target_rows
+from placement.planning.goal import Goal
 from placement.planning.peak import disks, in_order
-from placement.planning.plan import Plan
 from placement.planning.reassignment import Reassignment
-from placement.planning.schedule import Schedule
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def moves_table(plan: Plan, schedule: Schedule) -> pa.Table:
-    """Return every partition that changes, one row each: batch, replicas, leaders, bytes of one copy."""
-    moved = plan.reassignment
-    before, after = leaders_of(plan.view, plan.goal, plan.target)
-    ids = np.append(plan.view.broker_ids, PAD).astype(np.int32)
+def moves_table(moved: Reassignment, goal: Goal, batches: Sequence[Int64Array]) -> pa.Table:
+    """Return every partition that a plan for `goal` changes, one row each: batch, replicas, leaders, bytes of a copy.
+
+    `batches` are places in `moved`.
+    """
+    view = moved.view
+    before, after = leaders_of(view, goal, target_rows(view, moved.rows, moved.replicas))
+    ids = np.append(view.broker_ids, PAD).astype(np.int32)
     batch = np.zeros(moved.count, dtype=np.int32)
-    for number, places in enumerate(schedule.batches):
+    for number, places in enumerate(batches):
         batch[places] = number + 1
     sizes = moved.copy_bytes
     led, leads = ids[before[moved.rows]], ids[after[moved.rows]]
     return table_of(
-        partition_columns(plan.view, moved.rows)
+        partition_columns(view, moved.rows)
         | {
             "batch": batch,
             "replicas_before": lists_column(moved.current),
@@ -53,24 +56,25 @@ def moves_table(plan: Plan, schedule: Schedule) -> pa.Table:
     )
 
 
-def brokers_table(plan: Plan, schedule: Schedule) -> pa.Table:
-    """Return every broker: loads before, at the peak and after, their bounds, and what it receives and gives."""
-    view, count = plan.view, len(plan.view.brokers)
-    led, leads = leaders_of(view, plan.goal, plan.target)
-    before, after = (
-        _counted(broker_rows(view.broker_ids, view.partitions.replicas), count),
-        _counted(plan.target, count),
-    )
-    received, given = _coming(plan.reassignment), _going(plan.reassignment)
-    coming = [_coming(part) for part in schedule.parts()]
-    going = [_going(part) for part in schedule.parts()]
+def brokers_table(moved: Reassignment, goal: Goal, certificate: Certificate, batches: Sequence[Int64Array]) -> pa.Table:
+    """Return every broker: loads before, at the peak and after, their bounds, and what it receives and gives.
+
+    `batches` are places in `moved`, the plan for `goal` that `certificate` proves.
+    """
+    view, count = moved.view, len(moved.view.brokers)
+    target, parts = target_rows(view, moved.rows, moved.replicas), moved.parts(batches)
+    led, leads = leaders_of(view, goal, target)
+    before, after = _counted(view.replica_rows, count), _counted(target, count)
+    received, given = _coming(moved), _going(moved)
+    coming = [_coming(part) for part in parts]
+    going = [_going(part) for part in parts]
     peak, now = before.copy(), before.copy()
     for come, go in zip(coming, going, strict=True):
         peak = np.maximum(peak, now + come)
         now = now + come - go
-    full = disks(tuple(in_order(schedule.parts()))) if schedule.batches else None
-    proof, leaders = plan.certificate.replicas, plan.certificate.leaders
-    replicas, in_bytes = (None, proof) if plan.goal.by_bytes else (proof, None)
+    full = disks(tuple(in_order(parts))) if parts else None
+    proof, leaders = certificate.replicas, certificate.leaders
+    replicas, in_bytes = (None, proof) if goal.by_bytes else (proof, None)
     sized = {
         f"bytes_{name}": unknown_column(count) if full is None else getattr(full, name)
         for name in ("before", "peak", "after")
@@ -82,8 +86,8 @@ def brokers_table(plan: Plan, schedule: Schedule) -> pa.Table:
             "is_fenced": view.flag("fenced"),
             "is_cordoned": view.flag("cordoned"),
             "is_stopping": view.flag("in_controlled_shutdown"),
-            "is_added": added(view, plan.goal),
-            "is_removed": np.isin(view.broker_ids, plan.goal.remove),
+            "is_added": added(view, goal),
+            "is_removed": np.isin(view.broker_ids, goal.remove),
             "replicas_before": before,
             "replicas_peak": peak,
             "replicas_after": after,

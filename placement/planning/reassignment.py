@@ -30,6 +30,7 @@ Example: one partition on brokers 1 and 2 that moves to brokers 3 and 2; broker 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -170,6 +171,10 @@ class Reassignment:
             attrs.evolve(each, place=new_place[each.place]) for each in self.log_dirs if each.place in new_place
         )
         return Reassignment(view=self.view, rows=self.rows[chosen], replicas=self.replicas[chosen], log_dirs=dirs)
+
+    def parts(self, batches: Sequence[Int64Array]) -> tuple[Reassignment, ...]:
+        """Return the reassignment of each batch of places over the same view, rows in the order of the view."""
+        return tuple(self.take(batch[np.argsort(self.rows[batch])]) for batch in batches)
 
     def without_unchanged(self) -> Reassignment:
         """Return the rows that differ from the view or name a log directory."""

@@ -101,7 +101,7 @@ class Schedule:
 
     def parts(self) -> tuple[Reassignment, ...]:
         """Return the reassignment of each batch over the same view, rows in the order of the view."""
-        return tuple(self.reassignment.take(batch[np.argsort(self.reassignment.rows[batch])]) for batch in self.batches)
+        return self.reassignment.parts(self.batches)
 
 
 class ScheduleError(RefusedError):

@@ -10,7 +10,6 @@ capacities. Every column of the view is in memory when it is yielded; the block 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -41,7 +40,7 @@ from spark_analysis.cli.commands import PROGRAM
 from spark_analysis.sources.dumps import FORMATS, DumpInput, read_named, with_sizes
 from spark_analysis.sources.files import read_small_file
 from spark_analysis.sources.inputs import are_empty, dump_inputs, moment, standard_input
-from spark_analysis.tables.answers import write_answer
+from spark_analysis.tables.answers import answer_text, write_answer
 
 _SUMMARY: Final = "{kind}.json"
 _NAMES_SHOWN_MAX: Final = 10
@@ -194,9 +193,9 @@ def give_answer(
     known = [known_of(view) for view in views]
     if known:
         summary = {**summary, "known": [each.as_json() for each in known]}
-    as_text = json.dumps(summary, indent=2, ensure_ascii=True, allow_nan=False)
+    as_text = answer_text(summary)
     if options.as_json:
-        click.echo(as_text)
+        click.echo(as_text, nl=False)
     else:
         console = Console(highlight=False, soft_wrap=True)
         # A terminal that is narrower wraps lines; a table made narrower would break its cells. A pipe has no width.
@@ -207,7 +206,7 @@ def give_answer(
             console.print(each)
     if options.out is not None:
         files: dict[str, pa.Table | str] = {f"{name}.parquet": table for name, table in tables.items()}
-        files |= {summary_name or _SUMMARY.format(kind=kind): as_text + "\n", **(texts or {})}
+        files |= {summary_name or _SUMMARY.format(kind=kind): as_text, **(texts or {})}
         write_answer(options.out, kind, files)
         click.echo(f"Written: {printable(str(options.out))}", err=options.as_json)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import attrs
 import click
@@ -15,15 +15,11 @@ from broker.errors import UsageError
 from broker.ids import BrokerId
 from broker.known import known_of
 from placement.cli import parse_broker_list
-from placement.formats.certificates import certificate_json, digest
-from placement.formats.plan_files import plan_texts
-from placement.planning.completion import elected_besides
 from placement.planning.goal import KINDS, MEASURES, Goal, as_targeted
-from placement.planning.input_table import input_table
 from placement.planning.moves import Rates
 from placement.planning.notes import least_of, notes_of
 from placement.planning.plan import Plan, make_plan
-from placement.planning.plan_tables import brokers_table, moves_table
+from placement.planning.plan_tables import brokers_table
 from placement.planning.schedule import BATCH_COUNT_MAX, Limits, Schedule, schedule
 from spark_analysis.cli.cluster_inputs import (
     Cluster,
@@ -36,10 +32,8 @@ from spark_analysis.cli.cluster_inputs import (
 )
 from spark_analysis.cli.commands import PROGRAM
 from spark_analysis.cli.plan_check import CHECKED, check_folder
+from spark_analysis.cli.plan_folder import PLANNED, SUMMARY, Planned
 from spark_analysis.cli.plan_text import plan_shown
-from spark_analysis.report.plan_page import plan_page
-
-SUMMARY: Final = "summary.json"
 
 
 @attrs.frozen(kw_only=True)
@@ -209,56 +203,39 @@ def _limits(plan: Plan, cluster: Cluster, options: PlanOptions, throttle: int | 
 
 
 def _give(plan: Plan, batches: Schedule, options: PlanOptions, throttle: int | None) -> None:
-    brokers = brokers_table(plan, batches)
-    counts = attrs.asdict(plan.tally)
-    summary = summary_of(plan, batches)
-    texts: dict[str, str] = {}
-    tables: dict[str, Any] = {}
-    if options.out is not None:
-        texts = plan_texts(plan.reassignment, plan.goal, batches.parts(), throttle=throttle) | {
-            "certificate.json": certificate_json(
-                plan.view, plan.goal, plan.certificate, counts, input_sha256=digest(plan.view), summary=summary
-            )
-        }
-        texts["plan.html"] = plan_page(summary, brokers.to_pylist(), texts["commands.txt"])
-        tables = {"input": input_table(plan.view), "moves": moves_table(plan, batches), "brokers": brokers}
+    planned = Planned(
+        moved=plan.reassignment,
+        goal=plan.goal,
+        certificate=plan.certificate,
+        tally=plan.tally,
+        batches=batches.batches,
+        throttle=throttle,
+    )
+    summary = summary_of(plan, planned, batches)
     give_answer(
         options,
-        kind="plan",
+        kind=PLANNED,
         summary=summary,
-        tables=tables,
-        shown=plan_shown(plan, summary, brokers),
+        tables={} if options.out is None else planned.tables(),
+        shown=plan_shown(plan, summary, brokers_table(plan.reassignment, plan.goal, plan.certificate, batches.batches)),
+        texts={} if options.out is None else planned.texts(summary),
         views=(plan.view,),
-        texts=texts,
         summary_name=SUMMARY,
     )
 
 
-def summary_of(plan: Plan, batches: Schedule) -> dict[str, Any]:
+def summary_of(plan: Plan, planned: Planned, batches: Schedule) -> dict[str, Any]:
     """Return the numbers of a plan, for programs."""
-    moved, view = plan.reassignment, plan.view
-    copies = moved.copy_bytes * moved.added.sum(axis=1)
-    known = not bool(((moved.copy_bytes < 0) & moved.added.any(axis=1)).any())
+    is_timed = batches.has_rates and batches.sizes_known
     return {
-        "cluster": view.name,
-        "broker_count": len(view.brokers),
-        "partition_count": view.partitions.count,
-        "replica_count": view.partitions.replica_count,
-        "goal": attrs.asdict(plan.goal),
-        "changed_partition_count": moved.count,
-        **attrs.asdict(plan.tally),
-        "is_least": plan.tally.is_least,
+        "cluster": plan.view.name,
+        **planned.figures(),
         "least_of": least_of(plan.goal),
-        "elected_besides_count": elected_besides(moved, plan.goal).count,
-        "moved_bytes": sum(copies.tolist()) if known else None,
-        "batch_count": len(batches.batches),
-        "seconds_at_throttle": batches.seconds if batches.has_rates and batches.sizes_known else None,
-        "seconds_bound": batches.bound.seconds if batches.has_rates and batches.sizes_known else None,
-        "seconds_bound_in_batches": (
-            batches.batched_bound_seconds if batches.has_rates and batches.sizes_known else None
-        ),
+        "seconds_at_throttle": batches.seconds if is_timed else None,
+        "seconds_bound": batches.bound.seconds if is_timed else None,
+        "seconds_bound_in_batches": batches.batched_bound_seconds if is_timed else None,
         "notes": [*notes_of(plan), *batches.notes],
-        "known": [known_of(view).as_json()],
+        "known": [known_of(plan.view).as_json()],
     }
 
 

@@ -1,8 +1,8 @@
 """Check the plan in a folder from the copy of its input: no solver is imported.
 
-It decides whether plan.json is feasible and at its bound, whether its batches and its way back are the plan's, and
-whether the copy is the input that the certificate names. Files are read as input: what cannot be read is an error,
-what is wrong is a fault."""
+It decides whether plan.json is feasible and at its bound, by the rules of placement/planning/check.py alone; whether
+the copy is the input that the certificate names; and whether every other file is what plan and input make of it
+(plan_files_check.py). A file that is missing, unknown, unreadable or another is a fault that names it."""
 
 from __future__ import annotations
 
@@ -20,31 +20,40 @@ from broker.cluster import ClusterView
 from broker.errors import InputError, UsageError
 from broker.units import format_size
 from placement.formats.certificates import Certified, digest, isr_digest, read_certificate, sizes_digest
+from placement.formats.documents import parse_object
 from placement.planning.check import Tally, faults, tally
 from placement.planning.given import target_rows
 from placement.planning.goal import with_added
-from placement.planning.input_table import view_of_input
-from spark_analysis.cli.plan_files_check import faults_of_files, faults_of_summary, read_reassignment, read_text
+from placement.planning.input_table import COLUMNS, view_of_input
+from spark_analysis.cli.plan_files_check import batches_of, faults_of_files, read_reassignment, read_text, regular
+from spark_analysis.cli.plan_folder import SUMMARY, Planned
 from spark_analysis.report.figures import count, plural
 
+ROWS_MAX: Final = 1 << 22
+"""Partitions of an input, at most: more than any cluster has, and a few hundred MiB."""
+VALUES_MAX: Final = 1 << 24
+"""Values of a column of lists in it, at most."""
+PAGES_BYTES_MAX: Final = 1 << 29
+"""Bytes of the columns in it before they are decoded, at most."""
 CHECKED: Final = "check"
 
 
 @attrs.frozen(kw_only=True)
 class Checked:
-    """Hold what the check of a folder found: counts, their bounds, and faults in sentences."""
+    """Hold what the check of a folder found: counts and bounds, None if they cannot be read, and faults."""
 
     folder: str
-    tally: Tally
+    tally: Tally | None
     faults: tuple[str, ...]
 
     def summary(self) -> dict[str, Any]:
         """Return the findings for programs."""
-        return {"is_right": not self.faults, **attrs.asdict(self.tally), "faults": list(self.faults)}
+        counts = dict.fromkeys(attrs.fields_dict(Tally)) if self.tally is None else attrs.asdict(self.tally)
+        return {"is_right": not self.faults, **counts, "faults": list(self.faults)}
 
     def shown(self) -> Sequence[RenderableType]:
         """Return the findings for people."""
-        if self.faults:
+        if self.faults or self.tally is None:
             return (Text(f"{self.folder}: {plural(len(self.faults), 'fault')}."),)
         found = self.tally
         return (
@@ -79,44 +88,79 @@ def _all_of(value: int, noun: str, verb: str) -> str:
 def check_folder(folder: Path, dump: ClusterView | None) -> Checked:
     """Return what is wrong with the plan in a folder; with `dump`, also whether the plan was made for it.
 
-    Raises InputError for files that are missing or cannot be read.
+    Raises InputError for a folder without a plan.
     """
-    certified = read_certificate(read_text(folder / "certificate.json"), source=str(folder / "certificate.json"))
-    view, tells_isr = _view(folder, certified)
+    path = folder / "certificate.json"
+    if not any((folder / name).exists() for name in (path.name, "plan.json", "commands.txt")):
+        raise InputError("is missing; a plan's folder has it", source=str(path))
+    try:
+        certified = read_certificate(read_text(path), source=path.name)
+        view = _view(folder / "input.parquet", certified)
+        plan, found = read_reassignment(folder / "plan.json", view)
+    except InputError as error:
+        return Checked(folder=str(folder), tally=None, faults=(str(error),))
     goal, certificate = certified.goal, certified.certificate
-    plan, refused = read_reassignment(folder / "plan.json", view)
     target = target_rows(view, plan.rows, plan.replicas)
-    found = refused + list(faults(view, goal, target, certificate))
+    found += faults(view, goal, target, certificate)
     if digest(view) != certified.input_sha256:
         found.append("input.parquet is not the input that the certificate was made for")
     if dump is not None and digest(with_added(dump, goal)) != certified.input_sha256:
         found.append(f"{dump.source}, with these options, is another state of the cluster than the plan was made for")
     if sizes_digest(view, goal) != certified.sizes_sha256:
         found.append("the sizes in input.parquet are not those that the certificate was made for")
-    if certified.isr_sha256 not in (None, isr_digest(view)):
+    if certified.isr_sha256 != isr_digest(view):
         found.append("who is in sync in input.parquet is not as the certificate was made for")
-    found += faults_of_files(folder, plan, goal, tells_isr=tells_isr)
     counts = tally(view, goal, target, certificate)
     for name, value in attrs.asdict(counts).items():
-        if name in certified.counts and certified.counts[name] != value:
+        if certified.counts[name] != value:
             found.append(f"certificate.json says {name} is {certified.counts[name]}; it is {value}")
-    found += faults_of_summary(folder, plan, counts, certified.summary_sha256)
+    batches, wrong = batches_of(folder, plan)
+    planned = Planned(
+        moved=plan, goal=goal, certificate=certificate, tally=counts, batches=batches, throttle=_throttle(folder)
+    )
+    found += [*wrong, *faults_of_files(folder, planned, certified.summary_sha256)]
     return Checked(folder=str(folder), tally=counts, faults=tuple(found))
 
 
-def _view(folder: Path, certified: Certified) -> tuple[ClusterView, bool]:
-    """Return the input of the plan, and whether it has the columns of ISRs, which older folders lack."""
-    path = folder / "input.parquet"
+def _view(path: Path, certified: Certified) -> ClusterView:
+    """Return the input of the plan; raise InputError for a file that is not one, or would take too much memory."""
     try:
-        columns = ["topic", "partition", "replicas", "leader"]
-        later = [name for name in ("isr", "offline") if name in pq.read_schema(path).names]
-        wanted = [*columns, *later, *(["copy_bytes"] if certified.goal.by == "bytes" else [])]
-        table = pq.read_table(path, columns=wanted)
+        with pq.ParquetFile(regular(path), read_dictionary=["topic"]) as file:
+            _check_size(file.metadata)
+            table = file.read(columns=list(COLUMNS))
         like = ClusterView(
-            name="input", source=str(path), format="plan-input", brokers=certified.brokers, topics=certified.topics
+            name="input", source=path.name, format="plan-input", brokers=certified.brokers, topics=certified.topics
         )
-        return view_of_input(table, like), len(later) == 2
-    except FileNotFoundError:
-        raise InputError("is missing; a plan's folder has it", source=str(path)) from None
-    except (pa.ArrowException, UsageError, ValueError) as wrong:
-        raise InputError(f"is not the input of a plan: {wrong}", source=str(path)) from None
+        return view_of_input(table, like)
+    except InputError:
+        raise
+    except (pa.ArrowException, OSError, AttributeError, UsageError, ValueError, TypeError, OverflowError) as wrong:
+        raise InputError(f"is not the input of a plan: {wrong}", source=path.name) from None
+
+
+def _check_size(footer: pq.FileMetaData) -> None:
+    """Raise ValueError, from the footer alone, for more rows, values or bytes than the input of a plan can have."""
+    chunks = [
+        footer.row_group(group).column(column)
+        for group in range(footer.num_row_groups)
+        for column in range(footer.num_columns)
+    ]
+    values: dict[str, int] = {}
+    for chunk in chunks:
+        values[chunk.path_in_schema] = values.get(chunk.path_in_schema, 0) + chunk.num_values
+    for what, found, most in (
+        ("rows", footer.num_rows, ROWS_MAX),
+        ("values in a column", max(values.values(), default=0), VALUES_MAX),
+        ("bytes when unpacked", sum(chunk.total_uncompressed_size for chunk in chunks), PAGES_BYTES_MAX),
+    ):
+        if found > most:
+            raise ValueError(f"it has {found:,} {what}; at most {most:,} are read")
+
+
+def _throttle(folder: Path) -> int | None:
+    """Return the throttle that the summary states, None for none and for what is no rate."""
+    try:
+        found = parse_object(read_text(folder / SUMMARY), source=SUMMARY).get("throttle")
+    except InputError:
+        return None
+    return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else None

@@ -1,217 +1,204 @@
-"""Check the files beside a plan: batches, elections, the way back, the commands, and the summary.
+"""Check the files of a plan's folder: each is made again from the checked plan, and compared byte by byte.
 
-What it decides: whether each of these files is what plan, input and goal make of it.
+What it decides: which files are missing, unknown or others than plan, input, goal and batches make of them. The texts
+are what a person reads, copies and runs. Of the batches the folder decides only which partition is in which. What does
+not follow from the plan, such as the notes of summary.json, has its digest in the certificate; and answer.json has the
+digest of every file. A table that another release of pyarrow wrote has other bytes: then its digest alone counts.
 
-A batch has entries of plan.json, each in one batch, as kafka-reassign-partitions prints them: with their version and
-log_dirs, which Kafka takes for 1 and "any" where they are gone, but this program writes. An election has exactly the
-partitions that the preferred leader does not lead once their batch is complete; that of others those which no batch
-changes and the plan counts as led by their preferred leader. The commands carry out each batch once, and run each
-election once, after its batch.
-
-Constraints: who is in sync decides which elections are needed. Of a folder of before, whose input does not tell, only
-the elections of new first replicas are known, which are in sync when their reassignment ends.
-
-Example: an emptied preferred-election-01.json gives "preferred-election-01.json: orders-0 is missing".
-
-Left out: of commands.txt the tools, their options, and the way back.
-
-Source: Kafka 4.3.1 ReassignPartitionsCommand (parsePartitionReassignmentData), LeaderElectionCommand.
+Example: a line more in commands.txt gives "commands.txt is not what the plan makes of it, from line 3: 'rm -rf /'".
 """
 
 from __future__ import annotations
 
 import re
 import stat
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import attrs
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-from broker.cluster import ClusterView
-from broker.errors import InputError, NothingUsableError
-from placement.formats.certificates import COUNTED_LATER, summary_digest
-from placement.formats.documents import parse_object
-from placement.formats.plan_files import needs_election
+from broker.cluster import ClusterView, Int64Array
+from broker.errors import InputError, NothingUsableError, shorten
+from broker.ids import INT64_MAX
+from placement.formats.certificates import summary_digest
+from placement.formats.documents import JSON_BYTES_MAX, parse_object
 from placement.formats.plans import read_plan
-from placement.planning.check import Tally
-from placement.planning.completion import OTHERS, completion, elected_besides
-from placement.planning.goal import Goal
 from placement.planning.reassignment import Reassignment
+from spark_analysis.cli.plan_folder import PLANNED, SUMMARY, Planned, parquet_bytes
 from spark_analysis.report.figures import plural
+from spark_analysis.tables.answers import ANSWER_NAME, listing_text, sha256_of
 
-_FILE_BYTES_MAX: Final = 2 << 30
+_BATCH: Final = re.compile(r"batch-\d{2,}\.json")
+_STRANGERS_SHOWN_MAX: Final = 20
+_EXCERPT: Final = 60
+_SECONDS: Final = ("seconds_at_throttle", "seconds_bound", "seconds_bound_in_batches")
 
 
 def read_reassignment(path: Path, view: ClusterView) -> tuple[Reassignment, list[str]]:
-    """Return the plan in a file, and what is wrong with its form; one without entries changes nothing."""
+    """Return the plan in a file, and which of its entries cannot be used; one without entries changes nothing.
+
+    Raises InputError for a file that cannot be read.
+    """
     text = read_text(path)
     nothing = Reassignment(view=view, rows=[], replicas=np.empty((0, 1), dtype=np.int32))
     if text.replace(" ", "").strip() == '{"version":1,"partitions":[]}':
         return nothing, []
     try:
-        read = read_plan([text.encode()], source=str(path), view=view)
+        read = read_plan([text.encode()], source=path.name, view=view)
     except NothingUsableError as refused:
         return nothing, [f"{path.name}: {refused.what}"]
-    faults = [f"{path.name}: {reject.reason}" for reject in read.rejects]
-    if not faults:
-        faults += _faults_of_form(path.name, text, read.reassignment)
-    return read.reassignment, faults
+    return read.reassignment, [f"{path.name}: {reject.reason}" for reject in read.rejects]
 
 
-def faults_of_files(folder: Path, plan: Reassignment, goal: Goal, *, tells_isr: bool) -> list[str]:
-    """Return what is wrong with batches, elections, commands and the way back.
-
-    `tells_isr` is whether the input of the plan tells who is in sync.
-    """
-    batches = sorted(folder.glob("batch-*.json"))
-    wanted = {int(row): plan.replicas[place] for place, row in enumerate(plan.rows.tolist())}
-    found: list[str] = list(_faults_of_commands(folder, batches))
-    seen: set[int] = set()
-    for path in batches:
-        part, refused = read_reassignment(path, plan.view)
+def batches_of(folder: Path, plan: Reassignment) -> tuple[list[Int64Array], list[str]]:
+    """Return the places of the plan in each batch of the folder, each in its first one, and what is wrong with that."""
+    place_of = {int(row): place for place, row in enumerate(plan.rows.tolist())}
+    batches, found = [], []
+    for path in sorted(each for each in folder.glob("batch-*.json") if _BATCH.fullmatch(each.name)):
+        try:
+            part, refused = read_reassignment(path, plan.view)
+        except InputError as error:
+            found.append(str(error))
+            continue
         found += refused
-        for place, row in enumerate(part.rows.tolist()):
-            if row in seen:
-                found.append(f"{path.name}: {part.name(place)} is in an earlier batch too")
-            elif row not in wanted or _held(wanted[row]) != _held(part.replicas[place]):
-                found.append(f"{path.name}: {part.name(place)} is not as in plan.json")
-            seen.add(row)
-        found += _faults_of_election(folder, path.name, part, tells_isr)
-    missing = len(set(wanted) - seen)
-    if missing:
-        found.append(f"{plural(missing, 'partition')} of plan.json is in no batch")
-    named = {_election_of(path.name) for path in batches} | {OTHERS}
-    strangers = sorted(path.name for path in folder.glob("preferred-election-*.json") if path.name not in named)
-    found += [f"{name} is of no batch" for name in strangers]
-    besides = _names(elected_besides(plan, goal))
-    found += _faults_of_listed(folder, OTHERS, besides, besides)
-    back, refused = read_reassignment(folder / "rollback.json", plan.view)
-    found += refused
-    if set(back.rows.tolist()) != set(wanted) or bool(back.changes.any()):
-        found.append("rollback.json does not bring every partition of plan.json back")
-    return found
+        mine = [place_of.pop(row) for row in part.rows.tolist() if row in place_of]
+        batches.append(np.array(sorted(mine), dtype=np.int64))
+    if place_of:
+        found.append(f"{plural(len(place_of), 'partition')} of plan.json is in no batch")
+    return batches, found
 
 
-def faults_of_summary(folder: Path, plan: Reassignment, counts: Tally, sha256: str | None) -> list[str]:
-    """Return the faults of summary.json; a folder without this file has none.
+def faults_of_files(folder: Path, planned: Planned, summary_sha256: str | None) -> list[str]:
+    """Return which files are not what the plan makes of them, with the place where a text begins to differ.
 
-    `sha256` is the digest that the certificate has of it, None in one of before.
+    `summary_sha256` is the digest of the summary that the certificate has.
     """
-    path = folder / "summary.json"
-    if not path.exists():
-        return []
-    summary, view = parse_object(read_text(path), source=str(path)), plan.view
-    known = {
-        "broker_count": len(view.brokers),
-        "partition_count": view.partitions.count,
-        "replica_count": view.partitions.replica_count,
-        "changed_partition_count": plan.count,
-        **attrs.asdict(counts),
-        "is_least": counts.is_least,
-        "batch_count": len(list(folder.glob("batch-*.json"))),
-    }
-    if counts.moved_bytes is None:
-        del known["moved_bytes"]  # By replicas no part of the proof; the summary has them where sizes are known.
-    lacking = [name for name in known if name not in summary and name not in COUNTED_LATER]
-    wrong = {name: value for name, value in known.items() if name in summary and summary[name] != value}
-    found = [f"summary.json does not say {name}" for name in lacking]
-    found += [f"summary.json says {name} is {summary[name]}; it is {value}" for name, value in wrong.items()]
-    if sha256 is not None and not found and summary_digest(summary) != sha256:
-        found.append("summary.json is not the one that the certificate was written with")
+    summary, found = _summary(folder, planned, summary_sha256)
+    texts, tables = planned.texts(summary), planned.tables()
+    names = {*texts, *(f"{name}.parquet" for name in tables)}
+    if found or not (folder / SUMMARY).exists():  # They say what a summary says, and this one is another.
+        texts = {name: text for name, text in texts.items() if name not in ("certificate.json", "plan.html", SUMMARY)}
+    there = {path.name for path in folder.iterdir()}
+    digests = _digests(folder)
+    found += [f"{name}: is missing; a plan's folder has it" for name in sorted({*names, *digests, ANSWER_NAME} - there)]
+    strangers = sorted(there - names - {ANSWER_NAME})
+    found += [f"{name} is no file of this plan" for name in strangers[:_STRANGERS_SHOWN_MAX]]
+    for name in sorted(there & texts.keys()):
+        found += _faults_of_text(folder / name, texts[name])
+    for name, table in tables.items():
+        path = folder / f"{name}.parquet"
+        if path.name in there:
+            found += _faults_of_table(path, table, digests.get(path.name))
+    found += _faults_of_listing(folder, sorted(names & there), digests)
     return found
 
 
 def read_text(path: Path) -> str:
     """Return the text of a file; raise InputError for one that is missing, too large or not UTF-8."""
+    if regular(path).stat().st_size > JSON_BYTES_MAX:
+        raise InputError(f"is larger than {JSON_BYTES_MAX:,} bytes", source=path.name)
     try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):  # A pipe would be waited for, a device has no end.
-            raise InputError("is not a regular file", source=str(path))
-        if found.st_size > _FILE_BYTES_MAX:
-            raise InputError(f"is larger than {_FILE_BYTES_MAX:,} bytes", source=str(path))
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InputError("is missing; a plan's folder has it", source=str(path)) from None
+        return path.read_bytes().decode("utf-8")
     except UnicodeDecodeError:
-        raise InputError("is not UTF-8", source=str(path)) from None
+        raise InputError("is not UTF-8", source=path.name) from None
 
 
-def _faults_of_form(name: str, text: str, read: Reassignment) -> Iterator[str]:
-    """Yield faults of fields that kafka-reassign-partitions assumes: the version and the log directories."""
-    if re.search(r'"version"\s*:\s*1\b', text) is None:
-        yield f"{name} states no version, which is 1"
-    lacking = read.count - text.count('"log_dirs"')  # No name of a topic has a quotation mark.
-    if lacking:
-        entries = "entry" if read.count == 1 else "entries"
-        yield f"{name}: {lacking} of {read.count} {entries} state{'s' * (lacking == 1)} no log_dirs"
-    if read.log_dirs:
-        yield f"{name} names log directory {read.log_dirs[0].path}; a plan names none"
-
-
-def _faults_of_commands(folder: Path, batches: Sequence[Path]) -> Iterator[str]:
-    """Yield the batches and elections that commands.txt does not run once, that are not there, or stand too early."""
-    path = folder / "commands.txt"
-    if not path.exists():
-        return
-    text = read_text(path)
-    executed = re.findall(r"(batch-\d+\.json) --execute", text)
-    elected = re.findall(r"--path-to-json-file (\S+)", text)
-    elections = [one.name for one in folder.glob("preferred-election-*.json")]
-    for verb, named, known in (
-        ("carries out", executed, [batch.name for batch in batches]),
-        ("runs", elected, elections),
-    ):
-        times = Counter(named)
-        for name in sorted({*known, *named}):
-            if times[name] != 1 or name not in known:
-                there = "" if name in known else ", which is not there"
-                yield f"commands.txt {verb} {name} {plural(times[name], 'time')}{there}"
-    for batch in batches:
-        election = _election_of(batch.name)
-        if text.rfind(election) >= 0 and text.find(election) < text.find(f"{batch.name} --execute"):
-            yield f"commands.txt runs {election} before {batch.name}"
-
-
-def _faults_of_election(folder: Path, batch: str, part: Reassignment, tells_isr: bool) -> list[str]:
-    """Return what is wrong with the election after a batch: partitions that need none, or one that is missing."""
-    needed, allowed = needs_election(part, completion(part)), np.arange(part.count)
-    if tells_isr:
-        allowed = needed
-    else:  # A new replica is in sync when its reassignment ends; of others the input does not say it.
-        needed = needed[part.added[needed, 0] & (part.view.partitions.leader is not None)]
-    return _faults_of_listed(folder, _election_of(batch), _names(part.take(needed)), _names(part.take(allowed)))
-
-
-def _faults_of_listed(
-    folder: Path, name: str, needed: list[tuple[str, int]], allowed: list[tuple[str, int]]
-) -> list[str]:
-    """Return the first partition of an election that is listed twice, is not allowed, or is needed and missing."""
+def regular(path: Path) -> Path:
+    """Return the path of a regular file; raise InputError if there is none: a pipe has no end."""
     try:
-        listed = parse_object(read_text(folder / name), source=name)["partitions"] if (folder / name).exists() else []
-        elected = [(str(each["topic"]), int(each["partition"])) for each in listed]
-    except (KeyError, TypeError, ValueError):
-        return [f"{name} is no list of partitions for kafka-leader-election"]
-    twice = sorted(one for one, times in Counter(elected).items() if times > 1)
-    found = [f"{name}: {topic}-{number} is listed twice" for topic, number in twice[:1]]
-    found += [
-        f"{name}: {topic}-{number} needs no election" for topic, number in sorted(set(elected) - set(allowed))[:1]
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise InputError("is not a regular file", source=path.name)
+    except FileNotFoundError:
+        raise InputError("is missing; a plan's folder has it", source=path.name) from None
+    return path
+
+
+def _summary(folder: Path, planned: Planned, sha256: str | None) -> tuple[Mapping[str, Any], list[str]]:
+    """Return the summary with the numbers that the plan has, and the fault of one that the certificate does not know.
+
+    The page needs a summary; where there is none that can be read, it is made of the numbers alone.
+    """
+    figures: dict[str, Any] = planned.figures()
+    bare = {"cluster": "", "least_of": "", **figures, "notes": [], **dict.fromkeys(_SECONDS)}
+    try:
+        read = parse_object(read_text(folder / SUMMARY), source=SUMMARY)
+    except InputError as error:
+        return bare, [] if "missing" in str(error) else [str(error)]
+    wrong = [
+        f"{SUMMARY} says {name} is {read.get(name)!r}; it is {value!r}"
+        for name, value in figures.items()
+        if name != "goal" and read.get(name, ...) != value
     ]
-    found += [f"{name}: {topic}-{number} is missing" for topic, number in sorted(set(needed) - set(elected))[:1]]
-    return found
+    if not wrong and (summary_digest(read) != sha256 or not _is_summary(read)):
+        wrong = [f"{SUMMARY} is not the one that the certificate was written with"]
+    return bare if wrong else read | figures, wrong
 
 
-def _names(plan: Reassignment) -> list[tuple[str, int]]:
-    table = plan.view.partitions
-    topics, numbers = table.topic_index[plan.rows].tolist(), table.partition_ids[plan.rows].tolist()
-    return [(plan.view.topics[topic].name, number) for topic, number in zip(topics, numbers, strict=True)]
+def _is_summary(read: Mapping[str, Any]) -> bool:
+    """Return whether what does not follow from the plan has the types that the page needs."""
+    notes, seconds = read.get("notes"), [read.get(name, "") for name in _SECONDS]
+    texts = [read.get("cluster"), read.get("least_of"), *notes] if isinstance(notes, list) else [None]
+    return all(isinstance(text, str) for text in texts) and all(
+        one is None or (isinstance(one, int | float) and abs(one) < INT64_MAX) for one in seconds
+    )
 
 
-def _election_of(batch: str) -> str:
-    return batch.replace("batch", "preferred-election")
+def _faults_of_text(path: Path, wanted: str) -> Iterator[str]:
+    """Yield where a text begins to differ from what the plan makes of it."""
+    try:
+        size, expected = regular(path).stat().st_size, wanted.encode()
+        with path.open("rb") as file:
+            read = file.read(len(expected) + _EXCERPT)
+    except InputError as error:
+        yield str(error)
+        return
+    if read == expected and size == len(expected):
+        return
+    pairs = zip(read, expected, strict=False)
+    place = next((at for at, (one, other) in enumerate(pairs) if one != other), min(len(read), len(expected)))
+    line = expected.count(b"\n", 0, place) + 1
+    has, makes = (shorten(repr(text[place : place + _EXCERPT].decode("utf-8", "replace"))) for text in (read, expected))
+    yield f"{path.name} is not what the plan makes of it, from line {line}: it has {has}, not {makes}"
 
 
-def _held(row: Any) -> list[int]:
-    return [number for number in row.tolist() if number >= 0]
+def _faults_of_table(path: Path, table: pa.Table, sha256: str | None) -> Iterator[str]:
+    """Yield that a table is not what the plan makes of it."""
+    try:
+        wanted, size = parquet_bytes(table), regular(path).stat().st_size
+        if size == len(wanted) and path.read_bytes() == wanted:
+            return
+        ours, other = (pq.read_metadata(source).created_by for source in (pa.BufferReader(wanted), path))
+        if ours != other and sha256 == sha256_of(path):
+            return
+    except InputError as error:
+        yield str(error)
+        return
+    except (pa.ArrowException, OSError):
+        pass
+    yield f"{path.name} is not what the plan makes of it"
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    """Return the digests that answer.json lists by file; none where it cannot be read."""
+    try:
+        listed = parse_object(read_text(folder / ANSWER_NAME), source=ANSWER_NAME).get("sha256")
+    except InputError:
+        return {}
+    return {str(name): str(one) for name, one in listed.items()} if isinstance(listed, dict) else {}
+
+
+def _faults_of_listing(folder: Path, names: Sequence[str], digests: Mapping[str, str]) -> Iterator[str]:
+    """Yield the files that are others than when answer.json was written, and what else is wrong with that file."""
+    if not (folder / ANSWER_NAME).exists():
+        return
+    now = {name: sha256_of(folder / name) for name in names if (folder / name).is_file()}
+    changed = [name for name in now if now[name] != digests.get(name)]
+    for name in changed:
+        yield f"{name} is not the file that {ANSWER_NAME} lists"
+    if not changed and digests.keys() == now.keys():
+        yield from _faults_of_text(folder / ANSWER_NAME, listing_text(PLANNED, now))
+    elif not changed:
+        yield f"{ANSWER_NAME} lists other files than a plan has"

@@ -26,6 +26,8 @@ _RULES: Final = (
     ".run .kept{fill:var(--bar)}.run .gone{fill:none;stroke:var(--ink);stroke-dasharray:3 2}"
     ".run .new{fill:var(--best)}.run .bound{stroke:var(--accent);stroke-width:2}.run .grid{stroke:var(--rule)}"
 )
+_CHART_STYLE: Final = style("run", *_ROLES, rules=_RULES)
+_PAGE_RULES: Final = ".wide{overflow-x:auto}pre{white-space:pre-wrap;overflow-wrap:anywhere}"
 
 
 def plan_page(summary: Mapping[str, Any], brokers: Sequence[Mapping[str, Any]], commands: str) -> str:
@@ -37,7 +39,8 @@ def plan_page(summary: Mapping[str, Any], brokers: Sequence[Mapping[str, Any]], 
     return rendered(
         "plan.html",
         title=f"{summary['cluster']}: plan to {summary['goal']['kind']}",
-        style=STYLE,
+        style=STYLE + _PAGE_RULES,
+        chart_style=_CHART_STYLE,
         summary=summary,
         moved=moved,
         verb="moves" if summary["moved"] == 1 else "move",
@@ -124,7 +127,7 @@ def _chart(brokers: Sequence[Mapping[str, Any]]) -> str:
     parts = [_grid(end * step / steps, scale, height) for step in range(steps + 1)]
     parts += [_bars(row, place, scale) for place, row in enumerate(drawn)]
     title = "Replicas of each broker before and after the plan"
-    return document("run", title, (_WIDTH, height), style("run", *_ROLES, rules=_RULES), parts)
+    return document("run", title, (_WIDTH, height), _CHART_STYLE, parts)
 
 
 def _grid(value: float, scale: float, height: int) -> Markup:

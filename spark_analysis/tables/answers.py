@@ -7,6 +7,7 @@ are removed. Nothing here imports pyspark.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Mapping
@@ -40,7 +41,8 @@ def write_answer(out: Path, kind: str, files: Mapping[str, pa.Table | str]) -> t
         hidden.mkdir(parents=True)
         for name, content in files.items():
             _write(hidden / name, content)
-        _write(hidden / ANSWER_NAME, json.dumps({"kind": kind, "files": sorted(files)}, indent=2) + "\n")
+        listed = listing_text(kind, {name: sha256_of(hidden / name) for name in files})
+        _write(hidden / ANSWER_NAME, listed)
         for name in (*files, ANSWER_NAME):
             (hidden / name).replace(out / name)
         for name in sorted(stale):
@@ -53,6 +55,22 @@ def write_answer(out: Path, kind: str, files: Mapping[str, pa.Table | str]) -> t
         if made and out.is_dir() and not any(out.iterdir()):
             out.rmdir()
     return tuple(out / name for name in files)
+
+
+def answer_text(summary: Mapping[str, Any]) -> str:
+    """Return an answer as the text of its JSON file."""
+    return json.dumps(summary, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def listing_text(kind: str, sha256: Mapping[str, str]) -> str:
+    """Return the text of answer.json: the command, the files of its answer, and the digest of each."""
+    return answer_text({"kind": kind, "files": sorted(sha256), "sha256": dict(sorted(sha256.items()))})
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 digest of a file, in hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _earlier_files(out: Path) -> tuple[str, ...]:
