@@ -8,6 +8,7 @@
     functions      Compute the partition of a key, as functions of SQL.
     data_sources/  Give Spark its data sources: dumps, metadata logs, segments, fleets.
     frames/        Turn DataFrames of partitions into DataFrames of answers, a cluster at a time.
+    parse          Parse dumps out of a DataFrame of files, in batch and as a stream.
     questions/     Ask a question about every cluster of a DataFrame, a module a question.
     sinks          Append answers to tables of a catalog, with their run and time, a partition a day.
     studies        Make the runs of a study of replication on Spark: a row for each run.

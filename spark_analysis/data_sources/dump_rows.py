@@ -4,7 +4,7 @@ One input is held at a time. Racks and sizes are the user's own files: a mistake
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 import attrs
@@ -44,8 +44,15 @@ def table_batches(request: DumpRequest, dumps: Iterable[DumpInput]) -> Iterator[
     if request.racks is not None:
         racks = read_racks(read_small_file(request.racks, size_bytes_max=RACKS_BYTES_MAX), source=request.racks)
     for dump in dumps:
-        for rows in _rows(request, dump, racks):
-            yield rows.select(list(request.columns))
+        yield from dump_batches(request, dump, racks)
+
+
+def dump_batches(
+    request: DumpRequest, dump: DumpInput, racks: Racks | None, read: Callable[[DumpInput], ParsedDump] = read_named
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of the request's table of one dump, as `read` parses it; raise InputError as `table_batches`."""
+    for rows in _rows(request, dump, racks, read):
+        yield rows.select(list(request.columns))
 
 
 def view_rows(table: Table, view: ClusterView, min_insync_replicas: int | None = None) -> Iterator[ColumnRows]:
@@ -108,9 +115,11 @@ def reject_text(reject: Reject) -> str:
     return str(InputError(reject.reason, source=reject.source, line=reject.line, value=reject.value or None))
 
 
-def _rows(request: DumpRequest, dump: DumpInput, racks: Racks | None) -> Iterator[pa.RecordBatch]:
+def _rows(
+    request: DumpRequest, dump: DumpInput, racks: Racks | None, read: Callable[[DumpInput], ParsedDump]
+) -> Iterator[pa.RecordBatch]:
     try:
-        parsed = read_named(dump)
+        parsed = read(dump)
     except BrokersideError as error:
         if request.mode == FAILFAST:
             raise

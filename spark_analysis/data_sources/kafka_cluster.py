@@ -24,11 +24,9 @@ Source: pyspark.sql.datasource, 4.3.
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 from broker.errors import UsageError
@@ -38,7 +36,7 @@ from spark_analysis.data_sources.listing import TASK_BYTES, grouped, input_files
 from spark_analysis.data_sources.options import MODES, GivenOptions, absolute_path
 from spark_analysis.data_sources.source import TASK_BYTES_MAX, TableSource, TaskReader
 from spark_analysis.sources.dumps import FORMATS, DumpInput
-from spark_analysis.sources.inputs import name_of
+from spark_analysis.sources.inputs import name_of, named_by
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.schemas import CLUSTER_TABLES
 
@@ -54,8 +52,6 @@ OPTIONS: Final = (
     "recursiveFileLookup",
     "task_bytes",
 )
-_PLACEHOLDER: Final = re.compile(r"\{[^{}]*\}")
-_PLACEHOLDERS: Final = ("{file}", "{folder}")
 
 
 class KafkaClusterSource(TableSource):
@@ -92,18 +88,11 @@ def dump_groups(given: GivenOptions) -> list[list[DumpInput]]:
 def cluster_names(paths: Sequence[str], pattern: str | None) -> dict[str, str]:
     """Return the name of the cluster of each path, as the option `cluster` says where it is given.
 
-    Raises UsageError for a placeholder other than {file} and {folder}.
+    Raises UsageError as `named_by` does.
     """
-    stems = {path: name_of(path) for path in paths}
     if pattern is not None:
-        unknown = [each for each in _PLACEHOLDER.findall(pattern) if each not in _PLACEHOLDERS]
-        if unknown:
-            allowed = " and ".join(_PLACEHOLDERS)
-            raise UsageError(f"option 'cluster' is {pattern!r}; allowed in braces are {allowed}, not {unknown[0]}")
-        return {
-            path: pattern.replace("{file}", stem).replace("{folder}", Path(path).absolute().parent.name)
-            for path, stem in stems.items()
-        }
+        return {path: named_by(pattern, path) for path in paths}
+    stems = {path: name_of(path) for path in paths}
     count = Counter(stems.values())
     return {path: stem if count[stem] == 1 else path for path, stem in stems.items()}
 

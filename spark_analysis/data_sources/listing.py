@@ -23,9 +23,9 @@ from broker.errors import InputError
 from log.metadata import is_metadata_file
 from log.tools.sources import METADATA_DIRECTORY
 from spark_analysis.sources.dumps import EXPANSION
+from spark_analysis.sources.files import COMPRESSED
 
 TASK_BYTES: Final = 64 << 20  # Some seconds of reading: a task itself costs a tenth of one.
-_COMPRESSED: Final = (".gz", ".zst")
 _PATTERN: Final = frozenset("*?[")
 
 
@@ -120,6 +120,6 @@ def _size_bytes(path: str) -> int:
         if place.is_dir():
             folder = place / METADATA_DIRECTORY if (place / METADATA_DIRECTORY).is_dir() else place
             return sum(each.stat().st_size for each in folder.iterdir() if each.is_file())
-        return place.stat().st_size * (EXPANSION if place.suffix in _COMPRESSED else 1)
+        return place.stat().st_size * (EXPANSION if place.suffix in COMPRESSED else 1)
     except OSError:
         return 0  # Whoever reads it says why.

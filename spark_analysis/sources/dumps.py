@@ -15,10 +15,12 @@ from broker.small_files import unreadable
 from log.metadata import (
     END,
     FORMAT,
+    MetadataFile,
     MetadataFiles,
     Moment,
     RejectedRecords,
     Replay,
+    arrange,
     images_at,
     live_moments,
     replay_notes,
@@ -33,7 +35,7 @@ from placement.formats.read import FORMATS as TEXT_FORMATS
 from placement.formats.read import HEAD_BYTES, check_head, read_dump
 from placement.formats.sizes import read_sizes
 from placement.formats.text import escaped
-from spark_analysis.sources.files import check_readable, codec_of, read_chunks, read_head, read_small_file
+from spark_analysis.sources.files import check_readable, chunks_of, codec_of, read_chunks, read_head, read_small_file
 from spark_analysis.sources.moments import MomentView, labelled, that_differ
 
 FORMATS: Final = (*TEXT_FORMATS, FORMAT)
@@ -153,6 +155,19 @@ def read_named(dump: DumpInput) -> ParsedDump:
     return read_input(dump.path, format=dump.format, name=dump.name, moments=dump.moments, source=dump.source)
 
 
+def read_content(dump: DumpInput, content: bytes) -> ParsedDump:
+    """Return what the content of a file describes, whatever holds it; raise InputError for one that cannot be used.
+
+    A metadata log must be one file: a snapshot, or the first segment alone.
+    """
+    said = dump.source or dump.path
+    if looks_like_metadata(content[:HEAD_SIZE_BYTES]):
+        files = arrange([MetadataFile(Path(dump.path).name, said, content)])
+        return _replayed(files, said, name=said if dump.name is None else dump.name, moments=dump.moments, source=said)
+    chunks = chunks_of(content, source=said)
+    return read_dump(chunks, source=said, format=dump.format, name=dump.name, known=FORMATS)
+
+
 def check_begins(dump: DumpInput) -> None:
     """Raise the InputError of `read_named` for an input whose first 64 KiB show that it is of no known format.
 
@@ -208,7 +223,11 @@ def read_metadata(path: str, *, name: str, moments: Moments, source: str) -> Par
 
     Raises the errors of `read_input`, which name `source`.
     """
-    files = _metadata_files(path, source)
+    return _replayed(_metadata_files(path, source), path, name=name, moments=moments, source=source)
+
+
+def _replayed(files: MetadataFiles, path: str, *, name: str, moments: Moments, source: str) -> ParsedDump:
+    """Return the clusters of a log's files, which name themselves by `path`."""
     try:
         at = live_moments(Replay(files, rejected=RejectedRecords())) if moments.by_brokers else moments.at
         rejected = RejectedRecords()

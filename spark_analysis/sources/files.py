@@ -5,9 +5,11 @@ Only paths that the user gave are opened; nothing read from a file ever becomes 
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +18,9 @@ from broker.errors import InputError
 from broker.small_files import unreadable
 
 CHUNK_SIZE_BYTES: Final = 1_048_576
-_MAGICS: Final = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"))
+COMPRESSED: Final = (".gz", ".zst", ".bz2")
+"""The endings of compressed files; how one is compressed is read from its first bytes."""
+_MAGICS: Final = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"BZh", "bzip2"))
 
 
 def read_chunks(path: str, *, chunk_size_bytes: int = CHUNK_SIZE_BYTES, source: str | None = None) -> Iterator[bytes]:
@@ -24,9 +28,17 @@ def read_chunks(path: str, *, chunk_size_bytes: int = CHUNK_SIZE_BYTES, source: 
 
     Raises InputError if the file cannot be read, or its compressed data is damaged; it names `source`, or the path.
     """
-    said = source or path
+    yield from _chunks(lambda: _opened(path, codec_of(path)), chunk_size_bytes, source or path)
+
+
+def chunks_of(content: bytes, *, source: str) -> Iterator[bytes]:
+    """Yield the bytes of a file's content, decompressed, in pieces; raise InputError as `read_chunks` does."""
+    yield from _chunks(lambda: _opened(io.BytesIO(content), _codec(content)), CHUNK_SIZE_BYTES, source)
+
+
+def _chunks(opened: Callable[[], AbstractContextManager[Any]], chunk_size_bytes: int, said: str) -> Iterator[bytes]:
     try:
-        with _opened(path) as file:
+        with opened() as file:
             while chunk := file.read(chunk_size_bytes):
                 yield bytes(chunk)
     except FileNotFoundError as error:
@@ -34,7 +46,7 @@ def read_chunks(path: str, *, chunk_size_bytes: int = CHUNK_SIZE_BYTES, source: 
     except (EOFError, zlib.error, gzip.BadGzipFile, ValueError) as error:
         raise InputError(f"the compressed data is damaged: {str(error).lower()}", source=said) from None
     except OSError as error:
-        if error.errno is None:  # Arrow reports damaged zstd data like this.
+        if error.errno is None:  # Arrow and bz2 report damaged data like this.
             raise InputError(f"the compressed data is damaged: {str(error).lower()}", source=said) from None
         raise unreadable(said, error) from None
 
@@ -53,26 +65,30 @@ def read_head(path: str, size_bytes: int, *, source: str | None = None) -> bytes
 
 
 def codec_of(path: str) -> str | None:
-    """Return how a file is compressed, gzip or zstd, by its first bytes; None if it is not.
+    """Return how a file is compressed, gzip, zstd or bzip2, by its first bytes; None if it is not.
 
     Raises OSError, and InputError for what is no regular file.
     """
     _check_regular(path, path)
     with Path(path).open("rb") as file:
-        head = file.read(4)
+        return _codec(file.read(4))
+
+
+def _codec(head: bytes) -> str | None:
     return next((codec for magic, codec in _MAGICS if head.startswith(magic)), None)
 
 
-def _opened(path: str) -> AbstractContextManager[Any]:
-    codec = codec_of(path)
+def _opened(file: str | io.BytesIO, codec: str | None) -> AbstractContextManager[Any]:
     if codec == "gzip":
-        return gzip.open(path, "rb")
+        return gzip.open(file, "rb")
+    if codec == "bzip2":
+        return bz2.open(file, "rb")
     if codec == "zstd":
         import pyarrow as pa  # Late: recipes are read without it.
 
-        opened: AbstractContextManager[Any] = pa.input_stream(path, compression="zstd")
+        opened: AbstractContextManager[Any] = pa.input_stream(file, compression="zstd")
         return opened
-    return Path(path).open("rb")
+    return Path(file).open("rb") if isinstance(file, str) else file
 
 
 def read_small_file(path: str, *, size_bytes_max: int) -> bytes:

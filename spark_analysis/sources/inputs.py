@@ -40,7 +40,7 @@ from spark_analysis.sources.dumps import (
     is_metadata,
     none_usable,
 )
-from spark_analysis.sources.files import CHUNK_SIZE_BYTES, check_readable, read_small_file
+from spark_analysis.sources.files import CHUNK_SIZE_BYTES, COMPRESSED, check_readable, read_small_file
 from spark_analysis.sources.folders import listing_of
 from spark_analysis.sources.series import IN_ORDER, as_moments, with_short_names
 
@@ -50,6 +50,8 @@ STDIN_SIZE_BYTES_MAX: Final = 8 << 30  # A describe of ten million partitions is
 OFFSET_DIGITS_MAX: Final = 18  # Below 2**63.
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?Z?)?", re.ASCII)
 _NUMBERED: Final = re.compile(r"(\d{1,9})\D", re.ASCII)
+_PLACEHOLDER: Final = re.compile(r"\{[^{}]*\}")
+_PLACEHOLDERS: Final = ("{file}", "{folder}")
 
 
 def dump_inputs(
@@ -231,7 +233,19 @@ def name_of(path: str) -> str:
     name = Path(path)
     if name.is_dir():
         return name.name or path
-    return Path(name.stem).stem if name.suffix in (".gz", ".zst") else name.stem
+    return Path(name.stem).stem if name.suffix in COMPRESSED else name.stem
+
+
+def named_by(pattern: str, path: str) -> str:
+    """Return the name of the cluster of a path: `pattern`, in it {file} as `name_of` says and {folder} its folder's.
+
+    Raises UsageError for another placeholder.
+    """
+    unknown = [each for each in _PLACEHOLDER.findall(pattern) if each not in _PLACEHOLDERS]
+    if unknown:
+        allowed = " and ".join(_PLACEHOLDERS)
+        raise UsageError(f"option 'cluster' is {pattern!r}; allowed in braces are {allowed}, not {unknown[0]}")
+    return pattern.replace("{file}", name_of(path)).replace("{folder}", Path(path).absolute().parent.name)
 
 
 def _expanded(name: str | None, path: str) -> list[tuple[str | None, str]]:
