@@ -20,6 +20,8 @@ from typing import Final
 
 import attrs
 
+from spark_analysis.sources.files import COMPRESSED
+
 _OF_DAY: Final = (
     r"(?P<hour>[01]\d|2[0-3])(?:[:.\-_h]?(?P<minute>[0-5]\d)"
     r"(?:[:.\-_m]?(?P<second>[0-5]\d)s?(?:[.,]\d{1,9})?)?)"
@@ -33,7 +35,6 @@ _DATE: Final = re.compile(
 )
 _TIME: Final = re.compile(rf"(?<![\dA-Za-z])T?{_OF_DAY}{_ZONE}(?![\dA-Za-z])", re.IGNORECASE | re.ASCII)
 _SINCE_1970: Final = re.compile(r"(?<!\d)(?:1[4-9]|2[01])\d{8}(?:\d{3})?(?!\d)", re.ASCII)
-_PACKED: Final = (".gz", ".zst")
 _CUT: Final = "\0"  # Stands where a date was; no path has it.
 _ENDING: Final = re.compile(rf"\.[A-Za-z][A-Za-z0-9]{{0,9}}(?=[-_.]?{_CUT}?$)", re.ASCII)
 _ROTATED: Final = re.compile(r"(.*(?:\.[A-Za-z][A-Za-z0-9]{0,9}|[^\d/.]))\.(\d{1,3})", re.ASCII)
@@ -74,7 +75,7 @@ class NamedMoment:
 
 def of_path(path: str, *, has_ending: bool = True) -> NamedMoment:
     """Return the cluster and the moment that a relative path with / names; a folder's has no ending."""
-    for ending in _PACKED:
+    for ending in COMPRESSED:
         path = path.removesuffix(ending)
     rest, time, is_timed = _without_dates(path)
     number = None
