@@ -9,57 +9,40 @@ nonmonotonic-poll, and its reports on Redpanda 21.10.1 and Bufstream 0.1.0.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol
 
+import attrs
+
+from broker.ids import Offset
 from broker.units import TimeMs
+from broker.values import value
 from replication.checkers.catalogue import Finding
 from replication.checkers.reference_log import ReferenceLog
 from replication.rules.produce import ACKS_ALL, Fate
 
 
-class WriteView(Protocol):
-    """Describe one write of a producer, as `replication.simulation.history` records it."""
+@attrs.define
+class Write:
+    """Hold one value of a producer; `offset` is known if it was acknowledged with acks=1 or all."""
 
     value: int
     partition: int
     acks: int
     sent_ms: TimeMs
-    answered_ms: TimeMs
-    fate: Fate | None
-
-    @property
-    def offset(self) -> int:
-        """Return the offset in the leader's answer, -1 if there was none."""
-        ...
+    fate: Fate | None = None
+    answered_ms: TimeMs = attrs.field(default=TimeMs(0))
+    offset: Offset = attrs.field(default=Offset(-1))
 
 
-class SightingView(Protocol):
-    """Describe one record that a consumer received."""
+@value
+class ConsumedRecord:
+    """Hold one record that a consumer received; `is_reset` means that its offset was reset just before."""
 
-    @property
-    def consumer(self) -> int:
-        """Return the consumer that received the record."""
-        ...
-
-    @property
-    def partition(self) -> int:
-        """Return the record's partition."""
-        ...
-
-    @property
-    def offset(self) -> int:
-        """Return the record's offset."""
-        ...
-
-    @property
-    def value(self) -> int:
-        """Return the record's value."""
-        ...
-
-    @property
-    def is_reset(self) -> bool:
-        """Return whether the consumer reset its position just before."""
-        ...
+    consumer: int
+    partition: int
+    offset: Offset
+    value: int
+    seen_ms: TimeMs
+    is_reset: bool
 
 
 Allows = Callable[[int, int], bool]
@@ -71,8 +54,8 @@ def _nothing(_partition: int, _offset: int) -> bool:
 
 
 def check_history(
-    writes: Sequence[WriteView],
-    consumed_records: Sequence[SightingView],
+    writes: Sequence[Write],
+    consumed_records: Sequence[ConsumedRecord],
     references: Mapping[int, ReferenceLog],
     now_ms: TimeMs,
     *,
@@ -100,12 +83,12 @@ def check_history(
     return [Finding(code, now_ms, partition, what) for code, partition, what in broken]
 
 
-def _is_safe(write: WriteView) -> bool:
+def _is_safe(write: Write) -> bool:
     return write.acks == ACKS_ALL and write.fate is Fate.ACKED
 
 
 def _reads(
-    consumed_records: Sequence[SightingView],
+    consumed_records: Sequence[ConsumedRecord],
     references: Mapping[int, ReferenceLog],
     may_skip: Allows,
     is_expired: Allows,
@@ -132,7 +115,7 @@ def _reads(
             yield "H2", seen.partition, f"value {seen.value} was seen at offsets {first[1]} and {seen.offset}"
 
 
-def _is_former(references: Mapping[int, ReferenceLog], first: tuple[int, int], seen: SightingView) -> bool:
+def _is_former(references: Mapping[int, ReferenceLog], first: tuple[int, int], seen: ConsumedRecord) -> bool:
     """Return whether one of the two places of a value may be of a history that an unclean election ended."""
     return any(
         partition in references and references[partition].is_former(offset, seen.value)
@@ -140,7 +123,7 @@ def _is_former(references: Mapping[int, ReferenceLog], first: tuple[int, int], s
     )
 
 
-def _kept(acked: Sequence[WriteView], reference: ReferenceLog) -> Sequence[WriteView]:
+def _kept(acked: Sequence[Write], reference: ReferenceLog) -> Sequence[Write]:
     """Return the writes that no unclean election has removed; what takes their place begins at their offsets anew.
 
     A value whose acknowledged place was removed and that lies elsewhere now was left over from another attempt.
@@ -151,7 +134,7 @@ def _kept(acked: Sequence[WriteView], reference: ReferenceLog) -> Sequence[Write
     return [write for write in acked if write.value in committed and (write.offset, write.value) not in former]
 
 
-def _real_time(acked: Sequence[WriteView]) -> Iterator[str]:
+def _real_time(acked: Sequence[Write]) -> Iterator[str]:
     """Yield writes whose offset is below that of a write that was answered before they were sent."""
     answered = sorted(acked, key=lambda write: write.answered_ms)
     sent = sorted(acked, key=lambda write: write.sent_ms)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from replication.checkers.clients import WriteView
+from replication.checkers.clients import Write
 from replication.checkers.reference_log import ReferenceLog
 from replication.rules.produce import ACKS_ALL, Fate
 
@@ -81,7 +81,7 @@ def loss_lines(lost: Sequence[LostRecord]) -> list[str]:
     return lines
 
 
-def account(writes: Sequence[WriteView], references: Mapping[int, ReferenceLog]) -> DurabilityReport:
+def account(writes: Sequence[Write], references: Mapping[int, ReferenceLog]) -> DurabilityReport:
     """Return the fate of every acknowledged write. Cost: linear in writes and logs."""
     readable = {partition: _readable(reference) for partition, reference in references.items()}
     anywhere = {

@@ -12,7 +12,7 @@ import attrs
 
 from broker.units import TimeMs
 from replication.checkers.catalogue import Finding
-from replication.checkers.clients import SightingView, WriteView
+from replication.checkers.clients import ConsumedRecord, Write
 from replication.checkers.reference_log import ReferenceLog
 from replication.checkers.retention_model import RetainedObservedLog, RetainedReferenceLog
 from replication.rules.produce import Fate
@@ -31,7 +31,7 @@ class RetentionReport:
 
 
 def retention_report(
-    writes: Sequence[WriteView], consumed_records: Sequence[SightingView], references: Mapping[int, ReferenceLog]
+    writes: Sequence[Write], consumed_records: Sequence[ConsumedRecord], references: Mapping[int, ReferenceLog]
 ) -> RetentionReport:
     """Return the counts of one run. Cost: linear in writes, logs and consumed records."""
     acked = {write.value for write in writes if write.fate is Fate.ACKED}
@@ -47,7 +47,7 @@ def retention_report(
     return RetentionReport(expired, superseded, sum(_unread(consumed_records)))
 
 
-def _unread(consumed_records: Sequence[SightingView]) -> Iterator[int]:
+def _unread(consumed_records: Sequence[ConsumedRecord]) -> Iterator[int]:
     """Yield the number of offsets that each reset skipped."""
     due: dict[tuple[int, int], int] = {}
     for seen in consumed_records:
@@ -58,7 +58,7 @@ def _unread(consumed_records: Sequence[SightingView]) -> Iterator[int]:
 
 
 def check_keys(
-    consumed_records: Sequence[SightingView], references: Mapping[int, ReferenceLog], now_ms: TimeMs
+    consumed_records: Sequence[ConsumedRecord], references: Mapping[int, ReferenceLog], now_ms: TimeMs
 ) -> list[Finding]:
     """Return the findings of consumers that saw an older record of a key after a newer one (K8)."""
     newest: dict[tuple[int, int], dict[bytes, int]] = {}

@@ -9,8 +9,8 @@ Source: ours; the invariants name theirs.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 import attrs
 
@@ -75,9 +75,6 @@ def is_settled(service: GroupService, clients: Iterable[Client], partition_count
     return sum(map(len, shares.values())) == sum(partition_counts.get(topic, 0) for topic in topics)
 
 
-Key = TypeVar("Key", bound=Hashable)
-
-
 @attrs.define
 class ServiceChecker:
     """Check one coordinator's group without looking at any client."""
@@ -105,8 +102,12 @@ class ServiceChecker:
         self._before = group
 
 
-class CommitFence(Generic[Key]):
-    """Track commits under way whose sender was no current member when they arrived; `Key` names a request."""
+Key: TypeAlias = tuple[NodeId, int, Ticket]
+"""A request: its client, session and ticket."""
+
+
+class CommitFence:
+    """Track commits under way whose sender was no current member when they arrived."""
 
     def __init__(self) -> None:
         self._stale: dict[Key, MemberId] = {}
@@ -170,8 +171,7 @@ class GroupChecker:
         self._seen: set[Broken] = set()
         self._arrived: set[tuple[BrokerId, NodeId, int, Ticket]] = set()
         """The commits that have arrived, by broker and request: a doubled one is checked once."""
-        self._fence: CommitFence[tuple[NodeId, int, Ticket]] = CommitFence()
-        """The commits that must be refused, by client, session and ticket."""
+        self._fence = CommitFence()
         self._known: dict[tuple[BrokerId, str], _Known] = {}
         self._late: dict[Shard, tuple[Offset, int]] = {}
         """The last offset that was not committed in time, or not yet when its coordinator read the log, until it is

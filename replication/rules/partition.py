@@ -125,11 +125,6 @@ class PartitionState:
         """Return whether a reassignment is in progress."""
         return bool(self.adding or self.removing)
 
-    @property
-    def is_under_replicated(self) -> bool:
-        """Return whether a replica that is not being added is outside the ISR."""
-        return len(self.replicas) - len(self.adding) > len(self.isr)
-
     def check_invariants(self) -> None:
         """Assert what holds of every partition under every release's rules."""
         replicas = set(self.replicas)

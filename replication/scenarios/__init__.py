@@ -21,8 +21,8 @@ True
 
 from __future__ import annotations
 
-from replication.scenarios.catalogue import SCENARIOS
-from replication.scenarios.result import ExpectedResponses, NamedScenario, ScenarioResult
+from replication.scenarios.catalogue import SCENARIOS, NamedScenario
+from replication.scenarios.result import ExpectedResponses, ScenarioResult
 from replication.scenarios.scenario import ExpectedState, Scenario
 
 __all__ = ("SCENARIOS", "ExpectedResponses", "ExpectedState", "NamedScenario", "Scenario", "ScenarioResult")

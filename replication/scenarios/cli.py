@@ -10,8 +10,8 @@ import click
 from broker.cli import EXIT_REFUSED, CommandGroup
 from broker.errors import UsageError
 from broker.wording import unknown
-from replication.scenarios.catalogue import SCENARIOS
-from replication.scenarios.result import NamedScenario, ScenarioResult
+from replication.scenarios.catalogue import SCENARIOS, NamedScenario
+from replication.scenarios.result import ScenarioResult
 from replication.simulation.history import LineSink, discard_line
 
 _NAME_WIDTH: Final = max(len(scenario.name) for scenario in SCENARIOS)

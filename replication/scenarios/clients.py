@@ -19,6 +19,7 @@ from broker.units import DurationMs, TimeMs
 from log.batches.build import BatchSpec, build_batch
 from log.batches.in_buffer import batches_in
 from log.record import Record
+from replication.checkers.clients import Write
 from replication.roles.messages import (
     Address,
     ClientDue,
@@ -39,7 +40,7 @@ from replication.rules.follower_read import Position, check_position
 from replication.rules.partition import UNKNOWN_EPOCH
 from replication.rules.produce import Fate, fate
 from replication.simulation.clients import VALUE_BYTES
-from replication.simulation.history import History, Write
+from replication.simulation.history import History
 from replication.simulation.options import WALL_CLOCK_MS
 
 

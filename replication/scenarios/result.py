@@ -7,7 +7,7 @@ compared with the expected one, such as `Fact("the log ends at", 3)`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 import attrs
 
@@ -41,34 +41,6 @@ class ScenarioResult:
         return not self.differences
 
 
-class NamedScenario(Protocol):
-    """Define a named scenario with a known outcome."""
-
-    @property
-    def name(self) -> str:
-        """Return the number in the catalogue; the suffix "-before" means the rules before the fix."""
-        ...
-
-    @property
-    def title(self) -> str:
-        """Return the events of the scenario in one line."""
-        ...
-
-    @property
-    def how(self) -> str:
-        """Return the steps that lead to the outcome, in one or two sentences."""
-        ...
-
-    @property
-    def source(self) -> str:
-        """Return the KIP, the issue or the Kafka class."""
-        ...
-
-    def play(self, on_line: LineSink) -> ScenarioResult:
-        """Run the scenario, pass each step to `on_line`, and return the result."""
-        ...
-
-
 @attrs.frozen
 class Fact:
     """State one observation: words and a value."""
@@ -86,7 +58,7 @@ ComponentScript: TypeAlias = Callable[[LineSink], tuple[Fact, ...]]
 
 @attrs.frozen(kw_only=True)
 class ComponentScenario:
-    """Describe one scenario performed by a script."""
+    """Describe one scenario performed by a script; `source` is the KIP, the issue or the Kafka class."""
 
     name: str
     title: str

@@ -17,6 +17,7 @@ from broker.units import DurationMs, TimeMs
 from log.batches.build import BatchSpec, build_batch
 from log.batches.in_buffer import batches_in
 from log.record import Record
+from replication.checkers.clients import ConsumedRecord, Write
 from replication.retention.keyed import identity_of, keyed_record
 from replication.retention.policy import AutoOffsetReset
 from replication.roles.messages import (
@@ -33,7 +34,7 @@ from replication.roles.messages import (
 )
 from replication.roles.outbox import Outbox
 from replication.rules.produce import ACKS_ALL, Fate, fate
-from replication.simulation.history import ConsumedRecord, History, Write
+from replication.simulation.history import History
 from replication.simulation.options import WALL_CLOCK_MS, Options
 
 VALUE_BYTES: Final = 8

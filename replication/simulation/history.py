@@ -13,12 +13,8 @@ from collections import defaultdict
 from collections.abc import Callable
 from itertools import count
 
-import attrs
-
-from broker.ids import Offset
 from broker.units import TimeMs
-from broker.values import value
-from replication.rules.produce import Fate
+from replication.checkers.clients import ConsumedRecord, Write
 
 LineSink = Callable[[str], None]
 
@@ -71,31 +67,6 @@ class Trace:
 
 def _as_bytes(numbers: list[int]) -> bytes:
     return struct.pack(f">{len(numbers)}q", *numbers)
-
-
-@attrs.define
-class Write:
-    """Hold one value of a producer; `offset` is known if it was acknowledged with acks=1 or all."""
-
-    value: int
-    partition: int
-    acks: int
-    sent_ms: TimeMs
-    fate: Fate | None = None
-    answered_ms: TimeMs = attrs.field(default=TimeMs(0))
-    offset: Offset = attrs.field(default=Offset(-1))
-
-
-@value
-class ConsumedRecord:
-    """Hold one record that a consumer received; `is_reset` means that its offset was reset just before."""
-
-    consumer: int
-    partition: int
-    offset: Offset
-    value: int
-    seen_ms: TimeMs
-    is_reset: bool
 
 
 class History:

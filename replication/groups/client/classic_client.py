@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from functools import partial
 from types import MappingProxyType
 from typing import Final
 
@@ -40,9 +39,9 @@ from broker.group.members import UNKNOWN_MEMBER, MemberId
 from broker.group.protocol import Subscription, read_assignment, read_subscription
 from broker.ids import TopicPartition
 from broker.machines import step
-from broker.units import DurationMs, TimeMs
+from broker.units import DurationMs
 from replication.groups.client.assigning import COOPERATIVE, ClientAssignor
-from replication.groups.client.client import RETRIABLE, Client, Feed
+from replication.groups.client.client import RETRIABLE, RETRY, Client, Feed
 from replication.groups.client.link import LOOK_AGAIN, ClientSpec
 from replication.groups.client.messages import (
     PollExpired,
@@ -115,7 +114,6 @@ JOIN_TIMEOUT_LAPSE_MS: Final = 5_000
 
 _HEARTBEAT: Final = "heartbeat"
 _SESSION: Final = "session"
-_RETRY: Final = "retry"
 _METADATA: Final = "metadata"
 _RESETS: Final = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION})
 _AT_ONCE: Final = _RESETS | {ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.MEMBER_ID_REQUIRED}
@@ -172,21 +170,9 @@ class ClassicClient(Client):
             self._must_prepare = False
             if not self._is_cooperative:
                 self.subscriptions.pause(self.subscriptions.owned)
-            self._commit_before_joining(self._now_ms)
+            self._commit_until_late(RETRIABLE, lambda: self._on_application(self._give_up_partitions))
         else:
             self._send_join()
-
-    def _commit_before_joining(self, since_ms: TimeMs) -> None:
-        self._commit(lambda error: self._on_committed_before_joining(since_ms, error))
-
-    def _on_committed_before_joining(self, since_ms: TimeMs, error: ErrorCode) -> None:
-        options = self.spec.options
-        is_late = self._now_ms - since_ms >= options.max_poll_interval_ms
-        if error in RETRIABLE and not is_late:
-            retry = partial(self._commit_before_joining, since_ms)
-            self._timers.set(_RETRY, self._now_ms, options.retry_backoff_ms, retry)
-        else:
-            self._on_application(self._give_up_partitions)
 
     def _give_up_partitions(self) -> None:
         """Give up the partitions that may not be held while joining, then join."""
@@ -369,7 +355,7 @@ class ClassicClient(Client):
             self._on_application(self._poll_group)
         elif error is None or error in RETRIABLE:
             backoff_ms = self.spec.options.retry_backoff_ms
-            self._timers.set(_RETRY, self._now_ms, backoff_ms, lambda: self._on_application(self._poll_group))
+            self._timers.set(RETRY, self._now_ms, backoff_ms, lambda: self._on_application(self._poll_group))
         else:
             self._die(error.name)
 

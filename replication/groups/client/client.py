@@ -11,7 +11,7 @@ SubscriptionState and FetchCollector, 4.3.1.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import Final, Protocol
 
 from broker.error_codes import ErrorCode
@@ -111,6 +111,7 @@ class SubscriptionState:
 _POLL: Final = "poll"
 _POLL_TIMEOUT: Final = "max poll"
 _CALLBACK: Final = "callback"
+RETRY: Final = "retry"
 RETRIABLE: Final = LOOK_AGAIN | {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.REQUEST_TIMED_OUT}
 """Errors of a commit after which it is sent again."""
 
@@ -345,6 +346,21 @@ class Client(ABC):
             commits=commits, member_id=self.member_id, generation=generation, instance_id=self.spec.instance_id
         )
         self._link.ask(request, lambda response: self._on_committed(commits, generation, response, then))
+
+    def _commit_until_late(self, retriable: Container[ErrorCode], then: Callable[[], None]) -> None:
+        """Commit, and again after each retriable error for at most max.poll.interval.ms; then do `then`."""
+        options, since_ms = self.spec.options, self._now_ms
+
+        def commit() -> None:
+            self._commit(committed)
+
+        def committed(error: ErrorCode) -> None:
+            if error in retriable and self._now_ms - since_ms < options.max_poll_interval_ms:
+                self._timers.set(RETRY, self._now_ms, options.retry_backoff_ms, commit)
+            else:
+                then()
+
+        commit()
 
     def _on_committed(
         self, commits: tuple[Commit, ...], generation: int, response: Response, then: Callable[[ErrorCode], None]

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
@@ -123,7 +124,7 @@ EPOCH_TRANSITIONS: Final[Mapping[tuple[EpochState, EpochInput], EpochState]] = M
 
 
 _HEARTBEAT: Final = "heartbeat"
-_RETRY: Final = "retry"
+_RETRIABLE: Final = RETRIABLE | {ErrorCode.STALE_MEMBER_EPOCH}
 _FENCED: Final = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID})
 _SILENT: Final = frozenset({EpochState.UNSUBSCRIBED, EpochState.FENCED, EpochState.STALE, EpochState.FATAL})
 _URGENT: Final = frozenset({EpochState.JOINING, EpochState.ACKNOWLEDGING})
@@ -344,18 +345,10 @@ class ConsumerClient(Client):
         self._wanted, self._has_rejoined = self._target, False
         # What is about to be revoked is not read any more, so that the commit covers all that was read.
         self.subscriptions.pause(self.subscriptions.owned - self._target.partitions)
-        self._commit_and_revoke(self._target, self._now_ms)
+        self._commit_until_late(_RETRIABLE, partial(self._on_committed_before_revoking, self._target))
 
-    def _commit_and_revoke(self, wanted: LocalAssignment, since_ms: TimeMs) -> None:
-        self._commit(lambda error: self._on_committed_before_revoking(wanted, since_ms, error))
-
-    def _on_committed_before_revoking(self, wanted: LocalAssignment, since_ms: TimeMs, error: ErrorCode) -> None:
-        options = self.spec.options
-        is_late = self._now_ms - since_ms >= options.max_poll_interval_ms
-        if (error in RETRIABLE or error is ErrorCode.STALE_MEMBER_EPOCH) and not is_late:
-            backoff_ms = options.retry_backoff_ms
-            self._timers.set(_RETRY, self._now_ms, backoff_ms, lambda: self._commit_and_revoke(wanted, since_ms))
-        elif not self._is_aborted():
+    def _on_committed_before_revoking(self, wanted: LocalAssignment) -> None:
+        if not self._is_aborted():
             self._with_listener(lambda: self._revoke(wanted))
 
     def _with_listener(self, action: Callable[[], None]) -> None:

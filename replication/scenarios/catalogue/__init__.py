@@ -13,7 +13,7 @@ Source: each scenario names its own.
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, TypeAlias
 
 from replication.scenarios.catalogue.durability import DURABILITY, RETENTION
 from replication.scenarios.catalogue.elections import ELECTIONS, FAILOVER
@@ -23,7 +23,11 @@ from replication.scenarios.catalogue.reassignment import CONTROLLERS, REASSIGNME
 from replication.scenarios.catalogue.stale_messages import STALE_MESSAGES
 from replication.scenarios.catalogue.storage import STORAGE
 from replication.scenarios.catalogue.truncation import TRUNCATION
-from replication.scenarios.result import NamedScenario
+from replication.scenarios.group_scenario import GroupScenario
+from replication.scenarios.result import ComponentScenario
+from replication.scenarios.scenario import Scenario
+
+NamedScenario: TypeAlias = Scenario | GroupScenario | ComponentScenario
 
 _THEMES: Final[tuple[tuple[NamedScenario, ...], ...]] = (
     TRUNCATION,
@@ -52,4 +56,4 @@ SCENARIOS: Final[tuple[NamedScenario, ...]] = tuple(
 )
 """All scenarios, by number."""
 
-__all__ = ("SCENARIOS", "scenario_number")
+__all__ = ("SCENARIOS", "NamedScenario", "scenario_number")

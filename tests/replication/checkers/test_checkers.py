@@ -18,6 +18,7 @@ from broker.units import DurationMs, TimeMs
 from log.batches.build import BatchSpec, build_batch
 from log.record import Record
 from replication.checkers import INVARIANTS, StepChecker, account, check_history, loss_lines
+from replication.checkers.clients import ConsumedRecord, Write
 from replication.checkers.elections import Ground, UncleanElection
 from replication.checkers.observed_log import Entry
 from replication.checkers.reference_log import ReferenceLog
@@ -44,7 +45,7 @@ from replication.rules.produce import Fate
 from replication.rules.switches import CURRENT, without
 from replication.simulation import Fault, FaultKind, NetworkOptions, quiet, run
 from replication.simulation.cluster import Cluster
-from replication.simulation.history import ConsumedRecord, Trace, Write
+from replication.simulation.history import Trace
 from replication.simulation.options import Options, with_partition_settings
 
 OPTIONS: Final = quiet(1, DurationMs(8_000))

@@ -14,6 +14,7 @@ from broker.ids import BrokerId, LeaderEpoch, Offset
 from broker.units import DurationMs, SizeBytes, TimeMs
 from log.log_config import LogConfig
 from replication.checkers import INVARIANTS, check_history, check_keys, is_expired, may_skip
+from replication.checkers.clients import ConsumedRecord
 from replication.checkers.observed_log import Entry
 from replication.checkers.reference_log import ReferenceLog
 from replication.checkers.retention_logs import check_gaps
@@ -21,7 +22,6 @@ from replication.checkers.retention_model import BatchReader, Held, RetainedObse
 from replication.retention import Retention
 from replication.roles.replica_log import ReplicaLog
 from replication.simulation import Fault, FaultKind, NetworkOptions, Options, Simulation, quiet, run
-from replication.simulation.history import ConsumedRecord
 from replication.simulation.retention import with_retention
 
 Patch = pytest.MonkeyPatch

@@ -14,12 +14,12 @@ import pytest
 from broker.entropy import SplitMix64, derive
 from broker.ids import BrokerId
 from broker.units import DurationMs, TimeMs
+from replication.checkers.clients import Write
 from replication.roles.messages import CONTROLLER, Message, NodeId
 from replication.roles.outbox import Outbox
 from replication.rules.produce import Fate
 from replication.simulation import Fault, FaultKind, Simulation, quiet
 from replication.simulation.cluster import Cluster
-from replication.simulation.history import Write
 
 DURATION_MS: Final = DurationMs(50_000)
 FAULT_MS: Final = TimeMs(20_000)
