@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Final, NewType
 
@@ -47,3 +48,17 @@ def format_size(size_bytes: float) -> str:
         value /= KIB
         exponent += 1
     return f"{value:.1f}".removesuffix(".0") + f" {_SUFFIXES[exponent]}"
+
+
+def format_seconds(seconds: float) -> str:
+    """Return a time as text, rounded up to whole seconds: "3 h 20 min", "45 s"; "never ends" for infinity."""
+    if math.isinf(seconds):
+        return "never ends"
+    whole = math.ceil(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes = whole // 60
+    if minutes < 60:
+        return f"{minutes} min {whole % 60} s"
+    hours = minutes // 60
+    return f"{hours} h {minutes % 60} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"

@@ -28,6 +28,7 @@ proposed in KIP-435.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final
 
 import attrs
@@ -37,6 +38,7 @@ from broker.broker_rows import broker_rows
 from broker.cluster import PAD, SIZE_UNKNOWN, Int32Array, Int64Array
 from broker.errors import RefusedError
 from broker.ids import INT64_MAX
+from broker.units import GIB, MIB, format_seconds, format_size
 from placement.planning.batch_bound import batched_bound, by_rank, link_seconds
 from placement.planning.batches_kernel import fill_batches, pack_moves
 from placement.planning.moves import Bound, FloatArray, Moves, Rates, freed_bytes, lower_bound
@@ -45,6 +47,12 @@ from placement.planning.reassignment import Reassignment
 BATCH_COUNT_MAX: Final = 32
 """More files than this are refused unless asked for: a batch is a step that a person runs and verifies."""
 
+MUCH_BYTES: Final = 10 * GIB
+"""So much into or out of a broker at once is worth a throttle: minutes of a link of 1 Gbit/s."""
+MUCH_PARTITIONS: Final = 100
+OFFERED_RATES: Final = (50 * MIB, 100 * MIB)
+OFFERED_CONCURRENCY: Final = 5
+"""Moves at a time of a broker, as Cruise Control's num.concurrent.partition.movements.per.broker."""
 UNLIMITED: Final = INT64_MAX >> 2
 _PARTS: Final = (0.8, 0.5)
 """Shares of the lower bound that are given to batches beforehand; on random plans less or more was slower."""
@@ -130,6 +138,52 @@ def schedule(plan: Reassignment, limits: Limits | None = None) -> Schedule:
         has_rates=wanted.rates is not None,
         sizes_known=moves.sizes_known,
     )
+
+
+def pacing_notes(made: Schedule, limits: Limits) -> tuple[str, ...]:
+    """Return the warning that a batch moves much and nothing limits its rate, with what would, and how long it takes.
+
+    Much is `MUCH_BYTES` into or out of a broker at once, or where sizes are unknown `MUCH_PARTITIONS`.
+    """
+    plan = made.reassignment
+    most = max(
+        made.parts(),
+        key=lambda part: lower_bound(Moves.of(part), Rates.equal(len(plan.view.brokers))).seconds,
+        default=plan,
+    )
+    moves = Moves.of(most)
+    busiest = lower_bound(moves, Rates.equal(moves.broker_count))
+    if made.has_rates or busiest.seconds < (MUCH_BYTES if made.sizes_known else MUCH_PARTITIONS):
+        return ()
+    copied = int((moves.sizes * moves.counts).sum())
+    whole, part = (f"{int(one):,}" if not made.sizes_known else format_size(one) for one in (copied, busiest.seconds))
+    direction = "into" if busiest.direction == "in" else "out of"
+    unit = "" if made.sizes_known else " replicas"
+    batch = "the plan" if len(made.batches) == 1 else "a batch"
+    begin = (
+        f"{batch} copies {whole}{unit} at once, {part} of that {direction} broker "
+        f"{plan.view.brokers[busiest.broker_row].id}, and no throttle is set: "
+    )
+    return (begin + "; ".join(_offers(made, limits)),)
+
+
+def _offers(made: Schedule, limits: Limits) -> Iterator[str]:
+    """Yield what would pace a plan, and the time that each takes at least."""
+    first, *_ = named = [f"{rate // MIB}MiB" for rate in OFFERED_RATES]
+    times = [f" takes at least {format_seconds(made.seconds / rate)}" for rate in OFFERED_RATES]
+    shown = [f"{rate}{time}" for rate, time in zip(named, times, strict=True)] if made.sizes_known else [first]
+    yield f"--throttle {', '.join(shown)}"
+    links = Moves.of(made.reassignment).links()
+    degree = int(np.bincount(links[links >= 0]).max())
+    concurrency = max(min(OFFERED_CONCURRENCY, -(-degree // 2)), -(-degree // limits.batch_count_max))
+    if limits.concurrency is None and concurrency < degree:
+        with suppress(ScheduleError):
+            slower = schedule(made.reassignment, attrs.evolve(limits, concurrency=concurrency))
+            time = format_seconds(slower.seconds / OFFERED_RATES[0])
+            with_time = f" that take at least {time} at {first}" if made.sizes_known else ""
+            yield f"--concurrency {concurrency} makes {len(slower.batches)} batches{with_time}"
+    if not made.sizes_known:
+        yield "sizes are unknown, and so are the times: --sizes gives them"
 
 
 def batch_seconds(moves: Moves, rates: Rates, batch_of: Int64Array, batch_count: int) -> FloatArray:

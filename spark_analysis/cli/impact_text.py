@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from broker.cli import printable
-from broker.units import format_size
+from broker.units import format_seconds, format_size
 from placement.planning.completion import runs_either
 from placement.planning.findings import Finding
 from placement.planning.impact import Impact, States
@@ -52,29 +52,13 @@ def impact_shown(
     yield _before_and_after(impact, worst, measured)
 
 
-def duration(seconds: float | None) -> str:
-    """Return a time as text: "3 h 20 min", "45 s", "never ends"; the sign for unknown if it is None."""
-    if seconds is None:
-        return UNKNOWN
-    if math.isinf(seconds):
-        return "never ends"
-    whole = math.ceil(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    minutes = whole // 60
-    if minutes < 60:
-        return f"{minutes} min {whole % 60} s"
-    hours = minutes // 60
-    return f"{hours} h {minutes % 60} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"
-
-
 def _heading(impact: Impact) -> Iterator[RenderableType]:
     first = impact.batches
     changed = sum(batch.partition_count for batch in first)
     only = sum(batch.order_only_count for batch in first)
     moved = UNKNOWN if impact.moved_bytes is None else format_size(impact.moved_bytes)
     least = "" if impact.seconds == math.inf else "at least "
-    time = f", {least}{duration(impact.seconds)}" if impact.seconds and impact.moved_replicas else ""
+    time = f", {least}{format_seconds(impact.seconds)}" if impact.seconds and impact.moved_replicas else ""
     lines = [
         f"{impact.before.name}: changes {plural(changed, 'partition')}, {count(only)} of them only in order; "
         f"{plural(impact.moved_replicas, 'new replica')}, {moved} to copy{time}"
@@ -110,7 +94,7 @@ def _batches(impact: Impact) -> Iterator[RenderableType]:
                 count(row["leader_change_count"]),
                 count(row["election_count"]),
                 count(row["blocked_count"]),
-                "never ends" if row["never_ends"] else duration(row["seconds"]),
+                _time(row),
             )
             for row in rows[:BATCHES_SHOWN_MAX]
         ],
@@ -118,6 +102,11 @@ def _batches(impact: Impact) -> Iterator[RenderableType]:
     if len(rows) > BATCHES_SHOWN_MAX:
         yield Text(f"and {count(len(rows) - BATCHES_SHOWN_MAX)} more batches; --out writes them all")
     yield Text()
+
+
+def _time(row: dict[str, Any]) -> str:
+    seconds = math.inf if row["never_ends"] else row["seconds"]
+    return UNKNOWN if seconds is None else format_seconds(seconds)
 
 
 def _brokers(impact: Impact) -> Iterator[RenderableType]:

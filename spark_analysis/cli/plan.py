@@ -20,7 +20,7 @@ from placement.planning.moves import Rates
 from placement.planning.notes import least_of, notes_of
 from placement.planning.plan import Plan, make_plan
 from placement.planning.plan_tables import brokers_table
-from placement.planning.schedule import BATCH_COUNT_MAX, Limits, Schedule, schedule
+from placement.planning.schedule import BATCH_COUNT_MAX, Limits, Schedule, pacing_notes, schedule
 from spark_analysis.cli.cluster_inputs import (
     Cluster,
     ClusterOptions,
@@ -151,8 +151,8 @@ def plan_command(options: PlanOptions) -> int:
     with read_cluster(options.dump, options) as cluster:
         view = as_targeted(cluster.view) if options.from_target else cluster.view
         plan = make_plan(view, _with_capacity(goal, cluster, options))
-        batches = schedule(plan.reassignment, _limits(plan, cluster, options, throttle))
-        _give(plan, batches, options, throttle)
+        limits = _limits(plan, cluster, options, throttle)
+        _give(plan, schedule(plan.reassignment, limits), limits, options, throttle)
     return 0
 
 
@@ -202,7 +202,7 @@ def _limits(plan: Plan, cluster: Cluster, options: PlanOptions, throttle: int | 
     )
 
 
-def _give(plan: Plan, batches: Schedule, options: PlanOptions, throttle: int | None) -> None:
+def _give(plan: Plan, batches: Schedule, limits: Limits, options: PlanOptions, throttle: int | None) -> None:
     planned = Planned(
         moved=plan.reassignment,
         goal=plan.goal,
@@ -211,7 +211,7 @@ def _give(plan: Plan, batches: Schedule, options: PlanOptions, throttle: int | N
         batches=batches.batches,
         throttle=throttle,
     )
-    summary = summary_of(plan, planned, batches)
+    summary = summary_of(plan, planned, batches, limits)
     give_answer(
         options,
         kind=PLANNED,
@@ -224,7 +224,7 @@ def _give(plan: Plan, batches: Schedule, options: PlanOptions, throttle: int | N
     )
 
 
-def summary_of(plan: Plan, planned: Planned, batches: Schedule) -> dict[str, Any]:
+def summary_of(plan: Plan, planned: Planned, batches: Schedule, limits: Limits) -> dict[str, Any]:
     """Return the numbers of a plan, for programs."""
     is_timed = batches.has_rates and batches.sizes_known
     return {
@@ -234,7 +234,7 @@ def summary_of(plan: Plan, planned: Planned, batches: Schedule) -> dict[str, Any
         "seconds_at_throttle": batches.seconds if is_timed else None,
         "seconds_bound": batches.bound.seconds if is_timed else None,
         "seconds_bound_in_batches": batches.batched_bound_seconds if is_timed else None,
-        "notes": [*notes_of(plan), *batches.notes],
+        "notes": [*notes_of(plan), *batches.notes, *pacing_notes(batches, limits)],
         "known": [known_of(plan.view).as_json()],
     }
 

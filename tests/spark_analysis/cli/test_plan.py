@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from broker.cli import run
+from broker.units import MIB, format_seconds
 from placement.formats.read import read_dump
 from spark_analysis.cli import plan_check
 from spark_analysis.cli.commands import brokerside
@@ -447,3 +448,41 @@ def test_the_commands_on_the_page_are_lines_to_copy(given: tuple[str, ...], tmp_
     found = re.search(r"<pre[^>]*><code>(.*?)</code></pre>", (out / "plan.html").read_text(), re.DOTALL)
     assert found is not None
     assert html.unescape(found[1]) + "\n" == (out / "commands.txt").read_text()
+
+
+def warned(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
+    """What the notes of a plan say of its pace."""
+    assert plan(*arguments, "--json") == 0
+    return [note for note in json.loads(capsys.readouterr().out)["notes"] if "no throttle is set" in note]
+
+
+def test_a_plan_that_copies_much_at_once_offers_what_would_pace_it(capsys: pytest.CaptureFixture[str]) -> None:
+    reported = REAL / "reported"
+    given = (str(reported / "42-jbod.txt"), "--add", "3", "--sizes", str(reported / "42-logdirs.json"))
+    size = 200_000_000_000
+    (note,) = warned(capsys, *given)
+    assert note.startswith(
+        "the plan copies 745.1 GiB at once, 745.1 GiB of that into broker 3, and no throttle is set: "
+    )
+    times = [f"{rate}MiB takes at least {format_seconds(4 * size / rate / MIB)}" for rate in (50, 100)]
+    assert f"--throttle {', '.join(times)}; --concurrency " in note
+    found = re.search(r"--concurrency (\d+) makes (\d+) batches that take at least (.*) at 50MiB", note)
+    assert found is not None
+    assert plan(*given, "--concurrency", found[1], "--throttle", "50MiB", "--json") == 0
+    made = json.loads(capsys.readouterr().out)
+    assert (made["batch_count"], format_seconds(made["seconds_at_throttle"])) == (int(found[2]), found[3])
+    assert warned(capsys, *given, "--throttle", "50MiB") == []
+    (note,) = warned(capsys, *given, "--concurrency", "1")
+    assert note.startswith("a batch copies 186.3 GiB at once")
+    assert "--concurrency" not in note
+
+
+def test_a_plan_of_many_replicas_of_unknown_sizes_says_that_times_are_unknown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "prod.txt").write_text(described("orders", [[1 + n % 2] for n in range(600)]))
+    (note,) = warned(capsys, str(tmp_path / "prod.txt"), "--add", "3")
+    assert note.startswith("the plan copies 200 replicas at once, 200 of that into broker 3, and no throttle is set: ")
+    assert "takes at least" not in note
+    assert "--concurrency 7 makes 29 batches; sizes are unknown, and so are the times: --sizes gives them" in note
+    assert warned(capsys, str(tmp_path / "prod.txt"), "--add", "3", "--concurrency", "10") == []
