@@ -126,11 +126,6 @@ class BrokerRole:
         self._step_lifecycle(LifecycleInput.STOP_WANTED)
         return True
 
-    def call_off_stop(self) -> None:
-        """Return to RUNNING if a controlled shutdown is in progress."""
-        if (self.lifecycle, LifecycleInput.STOP_CALLED_OFF) in LIFECYCLE_TRANSITIONS:
-            self._step_lifecycle(LifecycleInput.STOP_CALLED_OFF)
-
     def _step_lifecycle(self, event: LifecycleInput) -> None:
         self.lifecycle = step(LIFECYCLE_TRANSITIONS, self.lifecycle, event, what="process of the broker")
 

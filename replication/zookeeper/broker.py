@@ -7,7 +7,7 @@ of ZooKeeper mode, and the reason why replicas check leader epochs in each other
 
 How: every broker tries to create the znode /controller; one succeeds. A watch that fires, or a due heartbeat, makes the
 controller read the znodes again. A broker that wants to stop sends ControlledShutdown with each heartbeat; once the
-controller agrees, or after `STOP_ATTEMPTS_MAX` requests, it ends its session; one that goes on opens another.
+controller agrees, or after `STOP_ATTEMPTS_MAX` requests, it ends its session.
 
 Source: Kafka core KafkaController, KafkaServer.controlledShutdown, ControllerChannelManager and
 ReplicaManager.becomeLeaderOrFollower and stopReplicas, 2.8; KIP-380, KIP-570.
@@ -126,10 +126,7 @@ class ZooKeeperBrokerRole(BrokerRole):
     def _send_heartbeat(self, out: Outbox) -> None:
         if self.epoch is None:
             return
-        if self._stop_attempts > 0 and self.lifecycle is LifecycleState.RUNNING:
-            out.send(Address(CONTROLLER), CloseSession(self.broker, self.epoch))
-            self._open_again(out)
-        elif self._is_closing:
+        if self._is_closing:
             out.send(Address(CONTROLLER), CloseSession(self.broker, self.epoch))
         else:
             super()._send_heartbeat(out)
@@ -141,9 +138,7 @@ class ZooKeeperBrokerRole(BrokerRole):
     @property
     def _is_closing(self) -> bool:
         """Whether the broker stops, and the controller has agreed or the last attempt was made."""
-        return self.lifecycle is not LifecycleState.RUNNING and (
-            self._may_close or self._stop_attempts >= STOP_ATTEMPTS_MAX
-        )
+        return self._may_close or self._stop_attempts >= STOP_ATTEMPTS_MAX
 
     def _open_again(self, out: Outbox) -> None:
         """Open another session; with the former session the broker's role as controller, or its shutdown, has ended."""

@@ -1,7 +1,7 @@
 """Define the states of a broker process as a table (BrokerLifecycleManager).
 
 Only a RUNNING broker begins a controlled shutdown; a STOP_WANTED before changes nothing, as Kafka skips the controlled
-shutdown then. Only STOP_CALLED_OFF, which exists in simulations alone, leads back from SHUTTING_DOWN.
+shutdown then. Nothing leads back from SHUTTING_DOWN.
 
 Source: Kafka core BrokerLifecycleManager and metadata BrokerState, 4.3.1; KIP-631.
 """
@@ -57,9 +57,6 @@ class LifecycleInput(enum.Enum):
     STOP_WANTED = enum.auto()
     """An operator asks the broker to stop."""
 
-    STOP_CALLED_OFF = enum.auto()
-    """The operator cancels the stop. Simulations end their faults this way; Kafka has no such input."""
-
 
 _S, _I = LifecycleState, LifecycleInput
 _HEARTBEATS: Final = (_I.HEARTBEAT_FENCED, _I.HEARTBEAT_UNFENCED, _I.HEARTBEAT_SHUT_DOWN)
@@ -77,9 +74,7 @@ LIFECYCLE_TRANSITIONS: Final[Mapping[tuple[LifecycleState, LifecycleInput], Life
         (_S.PENDING_CONTROLLED_SHUTDOWN, _I.HEARTBEAT_FENCED): _S.PENDING_CONTROLLED_SHUTDOWN,
         (_S.PENDING_CONTROLLED_SHUTDOWN, _I.HEARTBEAT_UNFENCED): _S.PENDING_CONTROLLED_SHUTDOWN,
         (_S.PENDING_CONTROLLED_SHUTDOWN, _I.HEARTBEAT_SHUT_DOWN): _S.SHUTTING_DOWN,
-        (_S.PENDING_CONTROLLED_SHUTDOWN, _I.STOP_CALLED_OFF): _S.RUNNING,
         **{(_S.SHUTTING_DOWN, beat): _S.SHUTTING_DOWN for beat in _HEARTBEATS},
-        (_S.SHUTTING_DOWN, _I.STOP_CALLED_OFF): _S.RUNNING,
     }
 )
 """Every step of a broker process; any other pair is refused and changes nothing."""

@@ -191,9 +191,7 @@ def test_a_replica_is_known_to_its_broker_before_the_metadata_tell_of_it() -> No
     """UpdateMetadata of an earlier read may come after LeaderAndIsr; ReplicaManager.getPartitionOrError knows it."""
     process = Process()
     assert process.follow() is ErrorCode.NONE
-    nothing = GetClusterStateResponse(
-        brokers={}, partitions={}, topics={}, unmade={}, deleted=frozenset(), offset=0, transaction=0
-    )
+    nothing = GetClusterStateResponse(brokers={}, partitions={}, topics={}, unmade={}, offset=0, transaction=0)
     process.tell(UpdateMetadata(3, nothing))
     (answer,) = process.tell(Produce(0, 1, 1, BATCH))
     assert isinstance(answer, ProduceResponse)

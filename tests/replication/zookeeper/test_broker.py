@@ -14,7 +14,6 @@ from replication.roles.messages import (
     Address,
     BrokerHeartbeat,
     BrokerHeartbeatResponse,
-    BrokerRegistration,
     BrokerRegistrationResponse,
     Fetch,
     FetchDue,
@@ -206,19 +205,6 @@ def test_a_broker_that_nobody_lets_go_ends_its_session_after_as_many_attempts_as
     for _ in range(STOP_ATTEMPTS_MAX):
         assert CloseSession(OWN, BROKER_EPOCH) not in process.tell(HeartbeatDue())
     assert CloseSession(OWN, BROKER_EPOCH) in process.tell(HeartbeatDue())
-
-
-def test_a_broker_that_goes_on_after_all_begins_another_session() -> None:
-    process = Process()
-    process.role.ask_to_stop()
-    process.tell(HeartbeatDue())
-    process.role.call_off_stop()
-    sent = process.tell(HeartbeatDue())
-    assert sent[0] == CloseSession(OWN, BROKER_EPOCH)
-    assert any(isinstance(each, BrokerRegistration) for each in sent)
-    process.tell(BrokerRegistrationResponse(BrokerEpoch(BROKER_EPOCH + 1)))
-    assert process.role.epoch == BROKER_EPOCH + 1
-    assert not any(isinstance(each, CloseSession) for each in process.tell(HeartbeatDue()))
 
 
 def test_a_follower_tells_its_leader_of_the_session_that_it_is_in() -> None:
