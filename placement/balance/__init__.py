@@ -6,6 +6,7 @@
 - shares: Gather what brokers, racks and topics of many clusters hold, and the best spread of each.
 - measures: Measure how evenly whole units are spread over groups, beside the most even spread possible.
 - definitions: Define each measure and state in the words that reports print: formula, unit, range, optimum and source.
+- rack_limits: Name racks whose few brokers must hold far more than the mean, and what one more there changes.
 - constraints: Decide which partitions break a named constraint of a placement.
 - audit: Find the partitions and racks of a cluster that need attention.
 - topic_kernel: Count what brokers hold of each topic and compare it with the topic's best spread, compiled.

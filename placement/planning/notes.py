@@ -16,6 +16,7 @@ from broker.min_isr import min_isr_by_topic
 from broker.row_flags import any_in_row, count_in_row
 from broker.units import format_size
 from broker.wording import counted
+from placement.balance.rack_limits import rack_limits
 from placement.planning.completion import OTHERS, Completion, completion, elected_besides, unblocked_by_newer_release
 from placement.planning.findings import down_targets, drained_if_gone, named, named_down
 from placement.planning.goal import Goal, brokers_named, copy_sizes, excluded_rows
@@ -72,6 +73,10 @@ def _notes(plan: Plan, done: Completion) -> Iterator[str]:
             f"{counted(drifted, what)} not led by the preferred leader, as the plan counts; a preferred leader "
             f"election {step}: kafka-leader-election.sh --election-type preferred --path-to-json-file {OTHERS} "
             "(--out writes it)"
+        )
+    if not plan.goal.only_leaders and plan.goal.is_even and not plan.goal.is_narrow:
+        yield from rack_limits(
+            plan.view, plan.target, plan.view.alive & ~np.isin(plan.view.broker_ids, plan.goal.remove)
         )
     if not moved.count:
         yield "no replica has to move" if drifted else "nothing has to change"
