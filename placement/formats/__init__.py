@@ -10,7 +10,8 @@
 - plans: Read a reassignment plan over a view: kafka-reassign-partitions JSON, topicmappr's maps, or proposals.
 - certificates: Write and read the certificate of a plan, and the digest of its input.
 - plan_files: Write a plan as the files and commands that Kafka's own tools take.
-- kcat: Read `kcat -L -J` (formerly kafkacat): a cluster's metadata as one JSON object.
+- kcat: Read `kcat -L` (formerly kafkacat): a cluster's metadata, as text or with -J as one JSON object.
+- one_topic: Read what other tools than Kafka's print about one topic: ZooKeeper's znode, MSK's answer, rpk's table.
 - cruise_control: Read responses of Cruise Control's REST API, recognised by their content.
 - cruise_control_cluster: Read `/kafka_cluster_state`: counts per broker, and lists of problem partitions.
 - cruise_control_load: Read Cruise Control's `/load`: total replicas, leaders and megabytes of each broker.
@@ -25,6 +26,7 @@
 - documents: Find JSON documents in a text, bound their size, parse them, and look values up.
 - entries: Turn the entries of JSON formats into partition rows, with the checks that all of them share.
 - rows: Gather partitions in columns while a dump is read, and close them into one PartitionTable.
+- pasted: Undo what terminals, log collectors, pagers and chats do to what a tool printed.
 - text: Split bytes of any origin into blocks of whole UTF-8 lines.
 """
 

@@ -17,7 +17,7 @@ from broker.errors import InputError, NothingUsableError
 from placement.formats.checks import fault_of_ids, fault_of_number, fault_of_topic_name
 from placement.formats.cruise_control_cluster import is_cluster_state, read_cluster_state
 from placement.formats.cruise_control_load import is_load, read_load
-from placement.formats.documents import brief, folded, parse_object, plain
+from placement.formats.documents import Documents, brief, folded, parse_object, plain
 from placement.formats.parsed import ParsedDump, RowCounts
 
 FORMAT: Final = "cruise-control"
@@ -44,9 +44,10 @@ def _is_rebalance(value: dict[str, Any]) -> bool:
     return "loadafteroptimization" in keys or ("summary" in keys and bool(keys & {"proposals", "goalsummary"}))
 
 
-def read_cruise_control(value: dict[str, Any], *, source: str, name: str) -> ParsedDump:
+def read_cruise_control(found: Documents, *, source: str, name: str) -> ParsedDump:
     """Return the clusters of one response; raise InputError if no part of it can be used."""
-    row_counts = RowCounts(source, FORMAT)
+    value = found.documents[0].value
+    row_counts = RowCounts(source, FORMAT, found.lines_passed_over, found.first_passed_over)
     tasks = folded(value).get("usertasks")
     clusters = _read_answer(value, row_counts, name) if tasks is None else _read_tasks(tasks, row_counts, name)
     for cluster in clusters:

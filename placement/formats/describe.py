@@ -61,7 +61,7 @@ class _DescribeParser:
         if is_ours(text):
             self.row_counts.reject(_TOO_LONG, text, line=block.first_line)
         else:
-            self.row_counts.lines_passed_over += 1
+            self.row_counts.pass_over(block.first_line, text)
 
     def _read_line(self, line: int, data: bytes) -> None:
         if len(data) > LINE_BYTES_MAX:
@@ -69,7 +69,8 @@ class _DescribeParser:
             return
         parsed = parse_line(escaped(data), line)
         if parsed is None:
-            self.row_counts.lines_passed_over += 1
+            if data.strip():
+                self.row_counts.pass_over(line, escaped(data))
             return
         if isinstance(parsed, Fault):
             self.row_counts.reject(parsed.reason, escaped(data).strip(), line=line)

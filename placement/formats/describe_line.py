@@ -35,6 +35,7 @@ from placement.spec import PARTITION_COUNT_MAX
 _OURS: Final = re.compile(
     r"(?:^|(?<=[\x00-\x20]))(Topic|TopicId|PartitionCount|ReplicationFactor|Configs|Partition|Leader|Replicas|Isr):"
 )
+_BEGINS: Final = re.compile(r"[\x00-\x20]*topic:", re.IGNORECASE)
 _TOOL_ERROR: Final = "Error while executing topic command"
 _BLANKS: Final = re.compile(r"[\x00-\x20]+")
 _FIELD: Final = re.compile(r"([A-Z][A-Za-z]*):(.*)", re.DOTALL)
@@ -56,6 +57,20 @@ _LISTS: Final = {
     "Removing Replicas": "removing",
 }
 LIST_FIELDS: Final = tuple(_LISTS.items())
+_NAMES: Final = {
+    name.lower(): name
+    for name in (
+        *("Topic", "TopicId", "PartitionCount", "ReplicationFactor", "Partition", "Leader", *_LISTS),
+        "MarkedForDeletion",
+    )
+}
+# Longest first: "LastKnownElr:" is no "Elr:" that is glued to "LastKnown".
+_ANY_NAME: Final = "|".join(sorted(_NAMES.values(), key=len, reverse=True))
+_NAME: Final = re.compile(rf"(?:^|(?<=[\x00-\x20]))({_ANY_NAME}):", re.IGNORECASE)
+_GLUED: Final = re.compile(rf"({_ANY_NAME}):")
+_SETTINGS: Final = re.compile(r"Configs:", re.IGNORECASE)
+_LIST: Final = re.compile(r":[\x00-\x20]*(?:\[[0-9, ]*\]|(?:[0-9]+(?:,[\x00-\x20]*[0-9]+)+))")
+_ID: Final = re.compile(r"[0-9]+")
 _REQUIRED: Final = ("Topic", "Partition", "Leader", "Replicas", "Isr")
 
 
@@ -80,8 +95,27 @@ class _DamageError(Exception):
 
 def is_ours(line: str) -> bool:
     """Return whether `line` looks like a line of a describe."""
-    names = {match[1] for match in _OURS.finditer(line)}
-    return len(names) >= 2 or ("Topic" in names and _BLANKS.sub("", line[:200]).startswith("Topic:"))
+    return _BEGINS.match(line) is not None or len({match[1] for match in _OURS.finditer(line)}) >= 2
+
+
+def as_printed(line: str) -> str:
+    """Return a line that begins with `Topic:` as kafka-topics prints it.
+
+    Names of fields may be in another case, or glued to the value before them where tabs were lost; lists of ids may
+    have blanks and brackets, as other tools print them.
+
+    >>> as_printed("topic: a Partition: 0 leader: 2 Replicas: [2, 1] isr: 2")
+    'Topic: a Partition: 0 Leader: 2 Replicas: 2,1  Isr: 2'
+    >>> as_printed("Topic: aPartition: 0Leader: 2Replicas: 2,1Isr: 2")
+    'Topic: a Partition: 0 Leader: 2 Replicas: 2,1  Isr: 2'
+    """
+    found = _SETTINGS.search(line)
+    fields, configs = (line, "") if found is None else (line[: found.start()], line[found.end() :])
+    if len(_NAME.findall(fields)) == 1:  # Topic alone: no tab is left.
+        fields = _GLUED.sub(r" \1:", fields).lstrip(" ")
+    fields = _LIST.sub(lambda ids: f": {','.join(_ID.findall(ids[0]))} ", fields)
+    fields = _NAME.sub(lambda name: f"{_NAMES[name[1].lower()]}:", fields)
+    return fields.rstrip() + ("" if found is None else f" Configs:{configs}")
 
 
 def parse_line(line: str, number: int = 0) -> TopicLine | Row | Fault | None:
@@ -90,6 +124,8 @@ def parse_line(line: str, number: int = 0) -> TopicLine | Row | Fault | None:
         return Fault("kafka-topics stopped here with an error; what it would have printed after this is missing")
     if not is_ours(line):
         return None
+    if _BEGINS.match(line):
+        line = as_printed(line)
     try:
         configs = _CONFIGS.search(line)
         fields = _fields(line if configs is None else line[: configs.start()])

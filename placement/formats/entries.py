@@ -45,6 +45,9 @@ class Entry:
     isr_name: str = "isr"
     offline: Any = None
     fault: str | None = None
+    adding: Any = None
+    removing: Any = None
+    line: int | None = None
 
     def first_fault(self) -> str | None:
         """Return why this entry cannot be used, or None."""
@@ -54,6 +57,8 @@ class Entry:
             or fault_of_ids(self.replicas, "replicas")
             or (fault_of_ids(self.isr, self.isr_name) if self.isr is not None else None)
             or (fault_of_ids(self.offline, "offline") if self.offline is not None else None)
+            or (fault_of_ids(self.adding, "adding_replicas") if self.adding is not None else None)
+            or (fault_of_ids(self.removing, "removing_replicas") if self.removing is not None else None)
         )
         if fault:
             return fault
@@ -140,7 +145,8 @@ class EntryRows:
         """Append one entry or reject it; return whether it was appended."""
         fault = entry.first_fault() or self.also(entry) or entry.fault
         if fault:
-            self.row_counts.reject(f"{entry.place}: {fault}", brief(entry.raw))
+            place = f"{entry.place}: " if entry.line is None else ""
+            self.row_counts.reject(place + fault, brief(entry.raw), line=entry.line)
             return False
         self.rows.add(
             Row(
@@ -151,6 +157,8 @@ class EntryRows:
                 leader=entry.leader if entry.has_leader else None,
                 isr=None if entry.isr is None else tuple(entry.isr),
                 offline=None if entry.offline is None else tuple(entry.offline),
+                adding=tuple(entry.adding) if entry.adding else None,
+                removing=tuple(entry.removing) if entry.removing else None,
             )
         )
         self.places.append(entry.place)

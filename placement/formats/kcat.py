@@ -1,4 +1,4 @@
-"""Read `kcat -L -J` (formerly kafkacat): a cluster's metadata as one JSON object.
+"""Read `kcat -L` (formerly kafkacat): a cluster's metadata, as text or with -J as one JSON object.
 
 It carries no rack, no setting of a topic and no offline list; a replica on a broker that is not listed tells that the
 broker is away. Source: edenhill/kcat json.c, metadata_print_json.
@@ -6,17 +6,26 @@ broker is away. Source: edenhill/kcat json.c, metadata_print_json.
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from broker.cluster import BrokerView, ClusterView, TopicView
 from broker.ids import BrokerId
 from placement.formats.checks import fault_of_number
-from placement.formats.documents import Document, brief, plain
+from placement.formats.documents import Documents, brief, plain
 from placement.formats.entries import Entry, EntryRows
 from placement.formats.parsed import ParsedDump, RowCounts, first_few
 from placement.formats.rows import PartitionRows
 
 FORMAT: Final = "kcat"
+TEXT_HEADING: Final = re.compile(r"\s*Metadata for (all topics|\S+) \(from broker \S+ ([^)]*)\):")
+_HEAD_LINE: Final = re.compile(r"\s*[0-9]{1,9} (?:brokers|topics):\s*")
+_BROKER_LINE: Final = re.compile(r"\s*broker ([0-9]{1,10}) at (\S+)( \(controller\))?\s*")
+_TOPIC_LINE: Final = re.compile(r"\s*topic \"([^\"]*)\" with [0-9]{1,9} partitions:(.*)")
+_IDS: Final = r"((?:[0-9]{1,10}(?:,\s*[0-9]{1,10})*)?)"
+_PARTITION_LINE: Final = re.compile(
+    rf"\s*partition ([0-9]{{1,10}}), leader (-?[0-9]{{1,10}}), replicas: {_IDS}\s*, isrs: {_IDS}\s*(?:, .*)?"
+)
 
 
 def is_kcat(value: dict[str, Any]) -> bool:
@@ -25,15 +34,73 @@ def is_kcat(value: dict[str, Any]) -> bool:
     return isinstance(topics, list) and ("originating_broker" in value or "brokers" in value or "query" in value)
 
 
-def read_kcat(document: Document, *, source: str, name: str) -> ParsedDump:
+def read_kcat(found: Documents, *, source: str, name: str) -> ParsedDump:
     """Return the cluster of one kcat document; raise InputError if no part of it can be used."""
+    value = found.documents[0].value
+    row_counts = RowCounts(source, FORMAT, found.lines_passed_over, found.first_passed_over)
+    entries = EntryRows(row_counts, PartitionRows(source))
+    brokers = _brokers(value.get("brokers"), row_counts)
+    errors: list[str] = []
+    for number, topic in enumerate(value["topics"]):
+        _read_topic(f"topics[{number}]", topic, entries, errors)
+    return _dump(entries, brokers, errors, name, _facts(value), is_whole=_asked_for_all(value.get("query")))
+
+
+def read_kcat_text(text: str, *, source: str, name: str) -> ParsedDump:
+    """Return the cluster that `kcat -L` prints as text; raise InputError if no line of it can be used."""
     row_counts = RowCounts(source, FORMAT)
     entries = EntryRows(row_counts, PartitionRows(source))
-    brokers = _brokers(document.value.get("brokers"), row_counts)
-    errors: list[str] = []
-    for number, topic in enumerate(document.value["topics"]):
-        _read_topic(f"topics[{number}]", topic, entries, errors)
-    closed = entries.close()
+    brokers: dict[int, BrokerView] = {}
+    errors, facts, topic, is_whole = list[str](), list[tuple[str, str]](), "", False
+    for number, line in enumerate(text.split("\n"), start=1):
+        if heading := TEXT_HEADING.match(line):
+            facts.append(("answered by", heading[2]))
+            is_whole = heading[1] == "all topics"
+        elif broker := _BROKER_LINE.fullmatch(line):
+            identity = int(broker[1])
+            if fault_of_number(identity, "id") or identity in brokers:
+                row_counts.reject(f"broker {broker[1]} is listed already, or is no broker id", line, line=number)
+                continue
+            brokers[identity] = BrokerView(id=BrokerId(identity), host=plain(broker[2]))
+            row_counts.rows_analysed += 1
+            facts += [("controller", broker[1])] if broker[3] else []
+        elif named := _TOPIC_LINE.fullmatch(line):
+            topic = named[1]
+            errors += [f"topic {topic}: kcat reports {named[2][:120]!r}"] if named[2] else []
+        elif row := _PARTITION_LINE.fullmatch(line):
+            entries.add(_text_entry(row, topic, number))
+        elif _HEAD_LINE.fullmatch(line) is None and line.strip():
+            row_counts.pass_over(number, line)
+    in_order = [brokers[identity] for identity in sorted(brokers)]
+    return _dump(entries, in_order, errors, name, tuple(facts), is_whole=is_whole)
+
+
+def _text_entry(row: re.Match[str], topic: str, line: int) -> Entry:
+    replicas, isr = ([int(each) for each in row[group].split(",") if each.strip()] for group in (3, 4))
+    return Entry(
+        place="",
+        raw=row[0].strip(),
+        topic=topic,
+        partition=int(row[1]),
+        replicas=replicas,
+        has_leader=True,
+        leader=int(row[2]),
+        isr=isr,
+        isr_name="isrs",
+        line=line,
+    )
+
+
+def _dump(
+    entries: EntryRows,
+    brokers: list[BrokerView],
+    errors: list[str],
+    name: str,
+    facts: tuple[tuple[str, str], ...],
+    *,
+    is_whole: bool,
+) -> ParsedDump:
+    row_counts, closed = entries.row_counts, entries.close()
     row_counts.notes.extend(first_few(errors))
     alive = {broker.id for broker in brokers}
     away = [broker for broker in closed.table.broker_ids().tolist() if broker not in alive]
@@ -43,13 +110,13 @@ def read_kcat(document: Document, *, source: str, name: str) -> ParsedDump:
         )
     view = ClusterView.build(
         name=name,
-        source=source,
+        source=row_counts.source,
         format=FORMAT,
         partitions=closed.table,
         brokers=brokers,
         topics=tuple(TopicView(topic) for topic in entries.rows.topics),
-        partitions_complete=_asked_for_all(document.value.get("query")),
-        facts=_facts(document.value),
+        partitions_complete=is_whole,
+        facts=facts,
         notes=tuple(row_counts.notes),
     )
     return row_counts.dump((view,))

@@ -12,7 +12,7 @@ from typing import Final
 import attrs
 
 from broker.cluster import ClusterView
-from broker.errors import InputError, NothingUsableError, UsageError
+from broker.errors import InputError, NothingUsableError, UsageError, shorten
 
 VALUE_LENGTH_MAX: Final = 200  # Characters: enough to find the entry in its file, too few to fill a table.
 REJECTS_MAX: Final = 500_000  # About 250 MB of Python objects: a file with more is no dump with some damage.
@@ -39,8 +39,9 @@ class RowCounts:
 
     source: str
     format: str
-    rows_analysed: int = 0
     lines_passed_over: int = 0
+    first_passed_over: tuple[int, str] | None = None
+    rows_analysed: int = 0
     rejects: list[Reject] = attrs.field(factory=list)
     notes: list[str] = attrs.field(factory=list)
 
@@ -55,6 +56,20 @@ class RowCounts:
             )
         self.rejects.append(Reject(self.source, line, reason, value))
 
+    def pass_over(self, line: int, text: str) -> None:
+        """Count a line that is not blank and describes nothing."""
+        self.lines_passed_over += 1
+        self.first_passed_over = self.first_passed_over or (line, text)
+
+    def _said_of_lines(self) -> tuple[str, ...]:
+        """Return the note on lines that describe nothing."""
+        if self.first_passed_over is None:
+            return ()
+        number, text = self.first_passed_over
+        count = self.lines_passed_over
+        are = "line is no row and was" if count == 1 else "lines are no rows and were"
+        return (f"{count:,} {are} passed over; the first: line {number}, {shorten(text.strip())!r}",)
+
     def dump(self, clusters: tuple[ClusterView, ...]) -> ParsedDump:
         """Return the finished dump; raise NothingUsableError when nothing could be used."""
         if self.rows_analysed == 0:
@@ -68,7 +83,7 @@ class RowCounts:
             rows_analysed=self.rows_analysed,
             rows_rejected=len(self.rejects),
             lines_passed_over=self.lines_passed_over,
-            notes=tuple(self.notes),
+            notes=(*self.notes, *self._said_of_lines()),
         )
 
     def _nothing_usable(self) -> NothingUsableError:

@@ -15,7 +15,6 @@ Control ExecutionProposal, 2.5.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
@@ -46,7 +45,6 @@ PROPOSALS: Final = "cruise-control-proposals"
 PLAN_FORMATS: Final = (reassign.FORMAT, PROPOSALS)
 _OF_PLANS: Final = ("proposed", "started")
 """What the tool prints before a plan: --generate proposes one, --execute has started it."""
-_STARTED: Final = re.compile(r"^(.*\bstarted\b.*\breassignments?\b[^{\n]*) (?=\{)", re.MULTILINE | re.IGNORECASE)
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -94,7 +92,7 @@ def read_plan(chunks: Iterable[bytes], *, source: str, view: ClusterView) -> Par
 
 
 def _read(text: str, source: str, view: ClusterView) -> ParsedPlan:
-    found = find_documents(_STARTED.sub(r"\1\n", text), source=source)
+    found = find_documents(text, source=source).known(lambda value: reassign.is_reassignment(value))
     if not found.documents:
         raise InputError(f"holds no JSON object; a plan is {' or '.join(PLAN_FORMATS)}", source=source)
     if all(reassign.is_reassignment(document.value) for document in found.documents):

@@ -10,18 +10,26 @@ from typing import Final
 
 _LINES: Final = 20  # A tool's warnings may stand before its heading.
 _LINES_PER_BLANK: Final = 3
-_INSTEAD: Final = "give what kafka-topics --describe prints"
-_GROUPS: Final = f"which tells of a group's members and offsets and places no replica; {_INSTEAD}"
-_QUORUM: Final = f"which tells of voters and places no replica; {_INSTEAD}, or the metadata log itself"
-_MOVING: Final = f"which names reassignments without all replicas; {_INSTEAD}, or the plan's JSON"
+INSTEAD: Final = "give what kafka-topics --describe prints"
+_GROUPS: Final = f"which tells of a group's members and offsets and places no replica; {INSTEAD}"
+_QUORUM: Final = f"which tells of voters and places no replica; {INSTEAD}, or the metadata log itself"
+_MOVING: Final = f"which names reassignments without all replicas; {INSTEAD}, or the plan's JSON"
 _PRINTED: Final = tuple(
     (re.compile(pattern), f"what {tool} prints, {sentence}")
     for pattern, tool, sentence in (
+        (
+            r"(BROKER +LEADER\(S\) +REPLICAS|HOST +BROKER +RACK |Brokers with replicas:|MonitorState: )",
+            "Cruise Control",
+            "as plain text; add json=true to what it is asked for, and verbose=true for all partitions",
+        ),
+        (r"(ID +\| +LEADER +\| +REPLICAS|NAME +\| +PARTITIONS +\| )", "topicctl", f"as a table; {INSTEAD}"),
+        (r"(kind: KafkaTopic|apiVersion: kafka.strimzi.io)", "kubectl", f"of Strimzi's resources; {INSTEAD}"),
+        (r"Name: +\S+$", "kaf or kafkactl", f"about a topic; {INSTEAD}"),
         (r"GROUP +TOPIC +PARTITION ", "kafka-consumer-groups --describe", _GROUPS),
         (r"GROUP +CONSUMER-ID ", "kafka-consumer-groups --describe --members", _GROUPS),
         (r"GROUP +COORDINATOR \(ID\) ", "kafka-consumer-groups --describe --state", _GROUPS),
         (r"Consumer group '.*' (has no active members|is rebalancing)\.", "kafka-consumer-groups --describe", _GROUPS),
-        (r"[a-zA-Z0-9._-]{1,249}:\d{1,10}:-?\d*$", "kafka-get-offsets", f"which places no replica; {_INSTEAD}"),
+        (r"[a-zA-Z0-9._-]{1,249}:\d{1,10}:-?\d*$", "kafka-get-offsets", f"which places no replica; {INSTEAD}"),
         (r"NodeId\s.*LogEndOffset\s", "kafka-metadata-quorum describe --replication", _QUORUM),
         (r"(LeaderEpoch|HighWatermark|CurrentVoters): ", "kafka-metadata-quorum describe --status", _QUORUM),
         (r"Status of partition reassignment:", "kafka-reassign-partitions --verify", _MOVING),
@@ -29,13 +37,13 @@ _PRINTED: Final = tuple(
         (
             r"No partition reassignments found\.",
             "kafka-reassign-partitions --list",
-            f"and says that none is under way; {_INSTEAD}",
+            f"and says that none is under way; {INSTEAD}",
         ),
         (
             r"(None of the specified partition reassignments are active|"
             r"Successfully cancelled partition reassignments? for)",
             "kafka-reassign-partitions --cancel",
-            f"and names what was cancelled; {_INSTEAD}",
+            f"and names what was cancelled; {INSTEAD}",
         ),
     )
 )

@@ -11,24 +11,46 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Final
 
-import attrs
-
 from broker.errors import InputError, UsageError
-from placement.formats import cruise_control, describe, kcat, reassign
+from placement.formats import cruise_control, describe, kcat, one_topic, reassign
 from placement.formats.describe_line import is_ours
 from placement.formats.documents import Document, Documents, brief, collect, find_documents, folded
 from placement.formats.parsed import ParsedDump
-from placement.formats.printed import is_list_of_names, what_is
+from placement.formats.pasted import DESCRIBE, JSON, KCAT, TABLE, Cleaning, cleaned
+from placement.formats.printed import INSTEAD, is_list_of_names, what_is
 from placement.formats.text import escaped, utf8_chunks
 
-FORMATS: Final = (describe.FORMAT, kcat.FORMAT, reassign.FORMAT, cruise_control.FORMAT)
+FORMATS: Final = (
+    *(describe.FORMAT, kcat.FORMAT, reassign.FORMAT, cruise_control.FORMAT),
+    *(one_topic.ZOOKEEPER, one_topic.MSK, one_topic.RPK),
+)
+_JSON: Final = "json"
 HEAD_BYTES: Final = 64 << 10  # Warnings that a tool prints before its answer fit in here.
 _JSON_LINE: Final = re.compile(r"[\x00-\x20]*(\{|\[\s*([\[{\"\]]|$))")
+_JSON_INSIDE: Final = re.compile(r"\{\s*\\?[\"\u201c\u201d]")
+_JSON_READERS: Final = {
+    kcat.FORMAT: (kcat.is_kcat, kcat.read_kcat),
+    one_topic.ZOOKEEPER: (one_topic.is_znode, one_topic.read_znode),
+    one_topic.MSK: (one_topic.is_msk, one_topic.read_msk),
+    reassign.FORMAT: (reassign.is_reassignment, reassign.read_reassignment),
+    cruise_control.FORMAT: (cruise_control.is_cruise_control, cruise_control.read_cruise_control),
+}
+_TEXT_READERS: Final = {
+    kcat.FORMAT: (kcat.TEXT_HEADING, KCAT, kcat.read_kcat_text),
+    one_topic.RPK: (one_topic.RPK_HEADING, TABLE, one_topic.read_rpk),
+}
+"""Formats of text that is read whole: what a line of it begins with, its rows, and its reader."""
 _TO_MOVE: Final = "a list of topics to move, for kafka-reassign-partitions --generate; nothing is placed in it"
 _NO_BROKERS: Final = (
     "a list of topics and partitions without brokers, as kcat -L -J prints it with its 'brokers', which are needed"
 )
 _OTHERS: Final = (
+    ({"topicname", "partitions"}, f"Redpanda Console's answer about a topic; {INSTEAD}, or rpk topic describe -p"),
+    ({"name", "partitions", "isinternal"}, f"Kafka UI's answer about a topic; {INSTEAD}"),
+    ({"name", "partitions"}, f"what kafkactl prints about a topic; {INSTEAD}"),
+    ({"kind", "data"}, f"an answer of Confluent's REST API; {INSTEAD}"),
+    ({"apiversion", "kind"}, f"a resource of Kubernetes; {INSTEAD}"),
+    ({"isr", "leader", "controllerepoch"}, f"the state of one partition in ZooKeeper; {INSTEAD}"),
     ({"replicas"}, "a Confluent placement constraint, for kafka-topics --replica-placement; nothing is placed in it"),
     ({"topics"}, _TO_MOVE),
     ({"brokercapacities"}, "Cruise Control's capacity file; nothing is placed in it"),
@@ -60,30 +82,22 @@ def read_dump(
         raise UsageError(f"format is {format!r}; allowed are {', '.join(FORMATS)}")
     title = source if name is None else name
     stream = utf8_chunks(chunks)
-    head = _head(stream)
-    whole = chain(head, stream)
-    if format == describe.FORMAT or (format is None and not _is_json(b"".join(head))):
-        try:
-            return describe.read_describe(whole, source=source, name=title)
-        except describe.NoDescribeError as error:
-            what = what_is(escaped(b"".join(head)))
-            if what is not None:
-                raise InputError(f"this is {what}", source=source) from None
-            if format is not None or error.line is None:
-                raise
-            listed = is_list_of_names(escaped(b"".join(head)))
-            seems = (
-                " but a list of names, such as kafka-topics --list or kafka-consumer-groups --list prints"
-                if listed
-                else ""
-            )
-            raise InputError(
-                f"not a dump of a known format{seems}; known are {', '.join(known)}",
-                source=source,
-                line=error.line,
-                value=error.value,
-            ) from None
-    return _read_json(whole, format, source, title, known)
+    held = _head(stream)
+    head, whole = escaped(b"".join(held)[:HEAD_BYTES]), chain(held, stream)
+    kind = _kind_of_text(head, format)
+    if kind in _TEXT_READERS:
+        _, rows, read = _TEXT_READERS[kind]
+        return read(cleaned(collect(whole, source=source), rows), source=source, name=title)
+    if kind == describe.FORMAT:
+        return _read_describe(whole, head, format, source, title, known)
+    text = collect(whole, source=source)
+    try:
+        return _read_json(text, format, source, title, known)
+    except InputError:
+        # Log lines in JSON may stand before a describe.
+        if format is not None or not _has_describe(head):
+            raise
+    return _read_describe([text.encode()], head, format, source, title, known)
 
 
 def check_head(
@@ -98,13 +112,16 @@ def check_head(
     `head` is the whole file, or its first `HEAD_BYTES` bytes; a head that does not decide is accepted. Only the
     format is recognised: no partition is parsed.
     """
-    is_whole = len(head) < HEAD_BYTES
-    plain = b"".join(utf8_chunks([head]))
-    if format == describe.FORMAT or (format is None and not _is_json(plain)):
-        if is_whole and not any(map(is_ours, escaped(plain).split("\n"))):
-            read_dump([head], source=source, format=format, known=known)  # It has no line to parse, and raises.
-    elif is_whole:
-        _recognised(escaped(plain), format, source, known)
+    if len(head) >= HEAD_BYTES:
+        return
+    text = escaped(b"".join(utf8_chunks([head])))
+    if format is None and _has_describe(text):
+        return
+    kind = _kind_of_text(text, format)
+    if kind == describe.FORMAT:
+        read_dump([head], source=source, format=format, known=known)  # It has no line to parse, and raises.
+    elif kind not in _TEXT_READERS:
+        _recognised(text, format, source, known)
 
 
 def _head(stream: Iterator[bytes]) -> list[bytes]:
@@ -118,35 +135,72 @@ def _head(stream: Iterator[bytes]) -> list[bytes]:
     return held
 
 
-def _is_json(head: bytes) -> bool:
-    for line in escaped(head[:HEAD_BYTES]).split("\n"):
+def _has_describe(head: str) -> bool:
+    return any(map(is_ours, cleaned(head, DESCRIBE).split("\n")))
+
+
+def _kind_of_text(head: str, named: str | None) -> str:
+    """Return the format of a text by its first lines: "kafka-topics", one of `_TEXT_READERS`, or "json".
+
+    Of a text of no known format it is "kafka-topics". `named` is the format that the caller asks for.
+    """
+    found = _first_kind(head)
+    if named is not None and found != named:  # One that is named for text, or for JSON.
+        return named if named in (describe.FORMAT, one_topic.RPK) else _JSON
+    return found or describe.FORMAT
+
+
+def _first_kind(head: str) -> str | None:
+    for line in cleaned(head, DESCRIBE).split("\n"):
         if _JSON_LINE.match(line):
-            return True
+            return _JSON
         if is_ours(line):
-            return False
-    return False
+            return describe.FORMAT
+    for kind, (heading, rows, _) in _TEXT_READERS.items():
+        if any(map(heading.match, cleaned(head, rows).split("\n"))):
+            return kind
+    is_json = _JSON_INSIDE.search(head) or any(map(_JSON_LINE.match, cleaned(head, JSON).split("\n")))
+    return _JSON if is_json else None
 
 
-def _read_json(chunks: Iterable[bytes], named: str | None, source: str, name: str, known: Sequence[str]) -> ParsedDump:
-    kind, found = _recognised(collect(chunks, source=source), named, source, known)
-    first = found.documents[0]
-    if kind == reassign.FORMAT:
-        dump = reassign.read_reassignment(found.documents, source=source, name=name)
-    elif kind == kcat.FORMAT:
-        dump = kcat.read_kcat(first, source=source, name=name)
-    else:
-        dump = cruise_control.read_cruise_control(first.value, source=source, name=name)
-    return attrs.evolve(dump, lines_passed_over=found.lines_passed_over)
+def _read_describe(
+    chunks: Iterable[bytes], head: str, named: str | None, source: str, name: str, known: Sequence[str]
+) -> ParsedDump:
+    """Return the cluster of a describe; raise InputError that says what a text without one is."""
+    cleaning = Cleaning.of(head, DESCRIBE)
+    text = cleaning.chunks(chunks) if cleaning.is_needed else chunks
+    try:
+        return describe.read_describe(text, source=source, name=name)
+    except describe.NoDescribeError as error:
+        what = what_is(head) or what_is(cleaned(head, TABLE))
+        if what is not None:
+            raise InputError(f"this is {what}", source=source) from None
+        if named is not None or error.line is None:
+            raise
+        listed = is_list_of_names(head)
+        seems = (
+            " but a list of names, such as kafka-topics --list or kafka-consumer-groups --list prints" if listed else ""
+        )
+        what = f"not a dump of a known format{seems}; known are {', '.join(known)}"
+        raise InputError(what, source=source, line=error.line, value=error.value) from None
+
+
+def _read_json(text: str, named: str | None, source: str, name: str, known: Sequence[str]) -> ParsedDump:
+    kind, found = _recognised(text, named, source, known)
+    _, read = _JSON_READERS[kind]
+    return read(found, source=source, name=name)
 
 
 def _recognised(text: str, named: str | None, source: str, known: Sequence[str]) -> tuple[str, Documents]:
     """Return the format of the JSON documents in `text`, and the documents; raise InputError if there is none."""
-    found = find_documents(text, source=source)
+    found = find_documents(text, source=source).known(lambda value: _kind(value) is not None)
     if not found.documents:
         raise InputError("the input holds no JSON object", source=source)
     first, *others = found.documents
     kind = _kind(first.value) if named is None else named
-    if kind is None or not _fits(kind, first.value):
+    if kind is None or not _JSON_READERS[kind][0](first.value):
+        if what := what_is(text[:HEAD_BYTES]):
+            raise InputError(f"this is {what}", source=source)
         raise _unknown(first, kind, source, known)
     for document in others:
         if kind != reassign.FORMAT:
@@ -157,15 +211,7 @@ def _recognised(text: str, named: str | None, source: str, known: Sequence[str])
 
 
 def _kind(value: dict[str, Any]) -> str | None:
-    return next((kind for kind in FORMATS[1:] if _fits(kind, value)), None)
-
-
-def _fits(kind: str, value: dict[str, Any]) -> bool:
-    if kind == kcat.FORMAT:
-        return kcat.is_kcat(value)
-    if kind == reassign.FORMAT:
-        return reassign.is_reassignment(value)
-    return cruise_control.is_cruise_control(value)
+    return next((kind for kind, (fits, _) in _JSON_READERS.items() if fits(value)), None)
 
 
 def _unknown(document: Document, kind: str | None, source: str, known: Sequence[str]) -> InputError:

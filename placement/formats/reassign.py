@@ -18,23 +18,32 @@ from broker.cluster import ClusterView, TopicView
 from broker.errors import InputError
 from broker.java.string_hash import java_string_key
 from broker.wording import counted
-from placement.formats.documents import Document, brief
+from placement.formats.documents import Document, Documents, brief
 from placement.formats.entries import Entry, EntryRows
 from placement.formats.parsed import ParsedDump, RowCounts
 from placement.formats.rows import PartitionRows
 from placement.spec import Assignment
 
 FORMAT: Final = "kafka-reassign-partitions"
+_KEYS: Final = frozenset({"partition", "replicas", "log_dirs"})
+_LOOKED_AT: Final = 100
 
 
 def is_reassignment(value: dict[str, Any]) -> bool:
-    """Return whether an object is a reassignment."""
-    return isinstance(value.get("partitions"), list)
+    """Return whether an object is a reassignment: entries with a topic, or damaged ones."""
+    partitions = value.get("partitions")
+    return isinstance(partitions, list) and (not partitions or not all(map(_is_foreign, partitions[:_LOOKED_AT])))
 
 
-def read_reassignment(documents: tuple[Document, ...], *, source: str, name: str) -> ParsedDump:
+def _is_foreign(entry: Any) -> bool:
+    """Return whether an entry is of another tool, which lists the partitions of one topic."""
+    return isinstance(entry, dict) and "topic" not in entry and bool(entry.keys() - _KEYS)
+
+
+def read_reassignment(found: Documents, *, source: str, name: str) -> ParsedDump:
     """Return one cluster per document; raise InputError if no entry can be used."""
-    row_counts = RowCounts(source, FORMAT)
+    documents = found.documents
+    row_counts = RowCounts(source, FORMAT, found.lines_passed_over, found.first_passed_over)
     clusters = []
     for number, document in enumerate(documents):
         prefix = "" if len(documents) == 1 else f"document {number + 1}, "

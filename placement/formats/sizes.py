@@ -126,6 +126,7 @@ def read_sizes(chunks: Iterable[bytes], *, source: str) -> Sizes:
     Raises InputError for a file of no known format of sizes, or in which nothing can be used.
     """
     found = find_documents(collect(utf8_chunks(chunks), source=source), source=source)
+    found = found.known(lambda value: sizes_format(value) is not None)
     if not found.documents:
         raise InputError(f"holds no JSON object; sizes are read from {', '.join(SIZE_FORMATS)}", source=source)
     if len(found.documents) > 1:
@@ -135,7 +136,7 @@ def read_sizes(chunks: Iterable[bytes], *, source: str) -> Sizes:
     if format_name is None:
         what = f"a JSON object without sizes; sizes are read from {', '.join(SIZE_FORMATS)}"
         raise InputError(what, source=source, line=found.documents[0].line, value=brief(value))
-    row_counts = RowCounts(source, format_name, lines_passed_over=found.lines_passed_over)
+    row_counts = RowCounts(source, format_name, found.lines_passed_over, found.first_passed_over)
     directories: tuple[LogDirView, ...] = ()
     if format_name == LOG_DIRS:
         by_partition, directories = _read_log_dirs(value, row_counts)

@@ -90,6 +90,6 @@ def line_blocks(chunks: Iterable[bytes]) -> Iterator[Block]:
         yield Block(line, carry + b"\n")
 
 
-def escaped(data: bytes) -> str:
+def escaped(data: bytes | bytearray) -> str:
     """Return `data` as text, bytes that are not UTF-8 shown as ``\\xff``."""
     return data.decode("utf-8", "backslashreplace")

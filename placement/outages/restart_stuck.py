@@ -113,7 +113,7 @@ def _forbidding(
     restarts = np.append(found.live, np.bool_(False))[replicas]
     behind &= restarts.any(axis=1, keepdims=True)
     brokers, counts = np.unique(view.broker_ids[replicas[behind]], return_counts=True)
-    most_first = np.lexsort([brokers, -counts])
+    most_first = np.lexsort((brokers, -counts))
     pairs = zip(brokers[most_first].tolist(), counts[most_first].tolist(), strict=True)
     return rows[behind.any(axis=1)], tuple((BrokerId(broker), count) for broker, count in pairs)
 

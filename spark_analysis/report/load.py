@@ -92,6 +92,7 @@ def _load(out: Path, run: RunInfo) -> Report:
         rows_analysed=sum(row.rows_analysed for row in inputs),
         rows_rejected=sum(row.rows_rejected for row in inputs),
         rejects=rejects,
+        lines_passed_over=sum(row.lines_passed_over for row in inputs),
         changes=_changes(out, rows),
         lists_partitions=row_count(_folder(out, schemas.PARTITIONS)) > 0,
         rest=rest,

@@ -200,6 +200,7 @@ class Report:
     rows_rejected: int
     rejects: ShortenedList[Reject]
     changes: tuple[DumpComparison, ...]
+    lines_passed_over: int = 0
     unusable: ShortenedList[InputCount] = ShortenedList(0, ())
     lists_partitions: bool = False
     rest: Rest = attrs.field(factory=Rest)

@@ -113,7 +113,9 @@ def _no_findings(report: Report) -> str:
 def _rows_line(report: Report) -> Text:
     totals = ", ".join(_total(report, thing) for thing in ("broker", "partition", "replica"))
     line = Text(f"{totals}; {plural(report.rows_in, 'row')} in = {count(report.rows_analysed)} analysed + ")
-    return line.append(f"{count(report.rows_rejected)} rejected", style="bold red" if report.rows_rejected else "")
+    line.append(f"{count(report.rows_rejected)} rejected", style="bold red" if report.rows_rejected else "")
+    over = report.lines_passed_over
+    return line.append(f"; {plural(over, 'line')} of other text passed over" if over else "")
 
 
 def _total(report: Report, thing: str) -> str:
@@ -175,6 +177,7 @@ def summary_json(report: Report) -> str:
         "rows_in": report.rows_in,
         "rows_analysed": report.rows_analysed,
         "rows_rejected": report.rows_rejected,
+        "lines_passed_over": report.lines_passed_over,
         "input_count": report.inputs.count,
         "unusable_input_count": report.unusable.count,
         "skipped_count": None if report.run.skipped is None else len(report.run.skipped),

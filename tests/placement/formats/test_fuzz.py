@@ -46,6 +46,8 @@ STATE = json.dumps(
 )
 PLAN = '{"version":1,"partitions":[{"topic":"a","partition":0,"replicas":[1,2],"log_dirs":["any","/d"]}]}'
 GENERATED = f"Current partition replica assignment\n{PLAN}\n\nProposed partition reassignment configuration\n{PLAN}\n"
+HEADER_LINES = (HEADER + ROW_0 + ROW_1).encode().splitlines(keepends=True)
+ONE_TOPIC = ("01-kcat-L.txt", "10-msk-partitions.json", "52-rpk.txt", "57-zkcli.txt", "pasted/wrapped.txt")
 TEXTS = (
     (HEADER + ROW_0 + ROW_1).encode(),
     (HEADER + ROW_0 + ROW_1).replace("\t", "   ").encode(),
@@ -55,6 +57,9 @@ TEXTS = (
     STATE.encode(),
     PLAN.encode(),
     GENERATED.encode(),
+    ("[pod/kafka-0] " + GENERATED.replace("\n", "\n[pod/kafka-0] ")).encode(),
+    *(b"".join(b"2026-11-28T10:00:00.%03dZ " % n + line for n, line in enumerate(HEADER_LINES)),),
+    *((REAL_DATA / f"reported/{name}").read_bytes() for name in ONE_TOPIC),
     (REAL_DATA / "cruise-control/responses/CC-State.json").read_bytes(),
     b'{"summary":{"a":1},"proposals":[],"loadAfterOptimization":{"brokers":[{"Broker":0,"Replicas":2,"Leaders":1}]}}',
     b'{"userTasks":[{"originalResponse":"{\\"brokers\\":[{\\"Broker\\":0,\\"Replicas\\":2,\\"Leaders\\":1}]}"}]}',

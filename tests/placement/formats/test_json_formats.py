@@ -180,7 +180,7 @@ def test_keys_of_another_case_are_the_same_keys() -> None:
         ('{"version":1,"partitions":[', "dump:1: the JSON is damaged at column 28: Expecting value"),
         ('\n{"a":NaN}', "dump:2: the JSON has a number that cannot be read: NaN is no JSON number"),
         ('{"a":' + "[" * 100_000, "dump:1: the JSON is nested more deeply than any known format"),
-        ("[{}]", "dump:1: the JSON is a list; every known format is an object"),
+        ("[[]]", "dump:1: the JSON is a list; every known format is an object"),
         (plan(PLAN, version=2), "dump:1: the reassignment's version is not 1, the only one there is (found '2')"),
         (plan(), "dump: nothing in this kafka-reassign-partitions input describes a cluster"),
         (
@@ -201,12 +201,12 @@ def test_keys_of_another_case_are_the_same_keys() -> None:
         (
             '{"topics":["a"]}',
             "dump:1: a JSON object of no known format; known are kafka-topics, kcat, kafka-reassign-partitions, "
-            'cruise-control (found \'{"topics": ["a"]}\')',
+            'cruise-control, zookeeper, aws-kafka, rpk (found \'{"topics": ["a"]}\')',
         ),
         (
             '{"x":1}',
             "dump:1: a JSON object of no known format; known are kafka-topics, kcat, kafka-reassign-partitions, "
-            "cruise-control (found '{\"x\": 1}')",
+            "cruise-control, zookeeper, aws-kafka, rpk (found '{\"x\": 1}')",
         ),
         (
             '{"userTasks":[{"originalResponse":"{"}]}',
@@ -234,7 +234,8 @@ def test_a_named_format_is_held_to_and_an_unknown_one_refused() -> None:
     with pytest.raises(UsageError) as refused:
         parse("", format="xml")
     assert str(refused.value) == (
-        "format is 'xml'; allowed are kafka-topics, kcat, kafka-reassign-partitions, cruise-control"
+        "format is 'xml'; allowed are kafka-topics, kcat, kafka-reassign-partitions, cruise-control, "
+        "zookeeper, aws-kafka, rpk"
     )
 
 

@@ -24,7 +24,7 @@ def test_a_fleet_is_summed_up_in_ten_lines(fleet: Report) -> None:
     lines = printed(fleet).splitlines()
     assert len(lines) == 10
     assert lines[0] == "A simulated fleet of 30 clusters, each placed by classic and by striped."
-    assert lines[1].endswith("30 rows in = 30 analysed + 0 rejected")
+    assert lines[1].endswith("30 rows in = 30 analysed + 0 rejected; 2 lines of other text passed over")
     assert lines[2].startswith("Now: ")
     assert lines[2].endswith("5 states not simulated")
     assert lines[3].startswith("Replicas to move (best 0 %): classic median ")
