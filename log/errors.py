@@ -201,12 +201,6 @@ class RecordValidationError(RefusedError):
         super().__init__(what)
 
 
-class UnsupportedForMessageFormatError(RefusedError):
-    """A field or record does not fit the message format of the log."""
-
-    kafka_class = "org.apache.kafka.common.errors.UnsupportedForMessageFormatException"
-
-
 class InconsistentTopicIdError(RefusedError):
     """A log is opened with another topic's id."""
 

@@ -1,7 +1,7 @@
 """Hold the topic settings of a log as numbers in one value.
 
 Source: org.apache.kafka.storage.internals.log.LogConfig of 4.3.1. `message.format.version` is a setting of Kafka
-before 4.0; what it decides is the magic that a leader writes.
+before 4.0, and ignored as it is since: a leader writes magic 2.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ CREATE_TIME: Final = "CreateTime"
 
 INDEXES_EACH_BATCH_SINCE: Final = Release("3.9")
 """Since 3.9.1 and 4.0.1, to be exact: a `Release` has no patch number, so 3.9.0 and 4.0.0 are told by the field."""
-
-_FORMAT_VERSIONS: Final = ((11, 2), (10, 1))  # Since 0.11 batches of magic 2 are written, since 0.10 magic 1.
 
 
 @attrs.frozen(kw_only=True)
@@ -63,7 +61,6 @@ class LogConfig:
     gzip_level: int = -1
     lz4_level: int = 9
     zstd_level: int = 3
-    magic: int = 2
     indexes_whole_appends: bool = attrs.field(
         default=attrs.Factory(lambda self: self.release < INDEXES_EACH_BATCH_SINCE, takes_self=True)
     )
@@ -97,7 +94,7 @@ class LogConfig:
                 policies = listed.split(",") if isinstance(listed, str) else listed
                 fields["compacts"], fields["deletes"] = "compact" in policies, "delete" in policies
             elif name == "message.format.version":
-                fields["magic"] = _magic_of(_typed(name, value, str, "a version"))
+                _typed(name, value, str, "a version")
             elif name in NAMES:
                 fields[NAMES[name]] = _checked(name, value)
             else:
@@ -154,10 +151,3 @@ def _typed(name: str, value: Any, kind: Any, wanted: str) -> Any:
     if not isinstance(value, kind) or isinstance(value, bool):
         raise UsageError(f"setting {name} is {shorten(repr(value))}; {wanted} is needed")
     return value
-
-
-def _magic_of(version: str) -> int:
-    """Return the magic that brokers of message.format.version `version`, such as "0.10.2", wrote."""
-    parts = [int(part) if part.isdecimal() else 0 for part in version.split("-")[0].split(".")]
-    minor = 11 if parts[0] >= 1 else [*parts, 0][1]
-    return next((magic for since, magic in _FORMAT_VERSIONS if minor >= since), 0)

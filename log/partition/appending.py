@@ -191,8 +191,7 @@ class Appending:
                 count = 1
                 self.as_follower(run.rows(0, count).data, now_ms=now_ms)
             else:
-                if self._log.epochs is not None:
-                    self._log.epochs.assign(spec.partition_leader_epoch, next_offset)
+                self._log.epochs.assign(spec.partition_leader_epoch, next_offset)
                 self._local.segments.active.append_run(run.rows(0, count))
                 self._ends_at(Offset(int(run.last_offsets[count - 1]) + 1), now_ms)
             next_offset = self._local.end_offset
@@ -219,8 +218,6 @@ class Appending:
 
     def _assign_epochs(self, records: RecordSet) -> None:
         epochs = self._log.epochs
-        if epochs is None:
-            return
         for batch in records.batches:
             if batch.magic >= 2:
                 epochs.assign(batch.partition_leader_epoch, batch.base_offset)

@@ -19,13 +19,12 @@ from log.batches.batch import RecordBatch
 from log.batches.build import BatchSpec, build_batch
 from log.batches.in_buffer import BatchReader, batches_in
 from log.codecs.compression import Codec
-from log.codecs.crc import crc32, crc32c
-from log.errors import InvalidAppendError, RecordValidationError, UnsupportedForMessageFormatError
+from log.codecs.crc import crc32c
+from log.errors import InvalidAppendError, RecordValidationError
 from log.log_config import PRODUCER_COMPRESSION, LogConfig
 from log.partition.producer_append import AppendOrigin
 from log.partition.record_set import RecordSet
 from log.record import NO_TIMESTAMP, TIMESTAMP_TYPE_BIT, Record, TimestampOffset, TimestampType, int64
-from log.storage.protocol import Buffer
 
 _OFFSET: Final = struct.Struct(">q")
 _EPOCH: Final = struct.Struct(">i")
@@ -34,15 +33,12 @@ _OFFSET_AT: Final = 0
 
 _LOG_APPEND_TIME: Final = TimestampType.LOG_APPEND_TIME
 
-_V2_EPOCH_AT: Final = 12
-_V2_CRC_AT: Final = 17
-_V2_ATTRIBUTES_AT: Final = 21  # Two bytes; the bits of interest are in the second.
-_V2_MAX_TIMESTAMP_AT: Final = 35
-
-_V1_CRC_AT: Final = 12
-_V1_MAGIC_AT: Final = 16
-_V1_ATTRIBUTES_AT: Final = 17
-_V1_TIMESTAMP_AT: Final = 18
+_EPOCH_AT: Final = 12
+_CRC_AT: Final = 17
+_ATTRIBUTES_AT: Final = 21  # Two bytes; the bits of interest are in the second.
+_MAX_TIMESTAMP_AT: Final = 35
+_MAGIC: Final = 2
+"""What a log is written in; messages of magic 0 and 1 are written anew."""
 
 
 @value
@@ -56,22 +52,14 @@ class Stamp:
 
 
 def stamped(batch: RecordBatch, stamp: Stamp) -> bytearray:
-    """Return the bytes of `batch` with the fields of `stamp` in its header."""
+    """Return the bytes of a batch of magic 2 with the fields of `stamp` in its header."""
     data = bytearray(batch.data)
-    same_time = stamp.timestamp_type is batch.timestamp_type and stamp.max_timestamp == batch.max_timestamp
-    if batch.magic >= 2:
-        _OFFSET.pack_into(data, _OFFSET_AT, stamp.last_offset - batch.last_offset_delta)
-        _EPOCH.pack_into(data, _V2_EPOCH_AT, stamp.leader_epoch)
-        if not same_time:
-            _set_type(data, _V2_ATTRIBUTES_AT + 1, stamp.timestamp_type)
-            _OFFSET.pack_into(data, _V2_MAX_TIMESTAMP_AT, stamp.max_timestamp)
-            _CRC.pack_into(data, _V2_CRC_AT, crc32c(memoryview(data)[_V2_ATTRIBUTES_AT:]))
-        return data
-    _OFFSET.pack_into(data, _OFFSET_AT, stamp.last_offset)
-    if batch.magic == 1 and not same_time:
-        _set_type(data, _V1_ATTRIBUTES_AT, stamp.timestamp_type)
-        _OFFSET.pack_into(data, _V1_TIMESTAMP_AT, stamp.max_timestamp)
-        _CRC.pack_into(data, _V1_CRC_AT, crc32(memoryview(data)[_V1_MAGIC_AT:]))
+    _OFFSET.pack_into(data, _OFFSET_AT, stamp.last_offset - batch.last_offset_delta)
+    _EPOCH.pack_into(data, _EPOCH_AT, stamp.leader_epoch)
+    if stamp.timestamp_type is not batch.timestamp_type or stamp.max_timestamp != batch.max_timestamp:
+        _set_type(data, _ATTRIBUTES_AT + 1, stamp.timestamp_type)
+        _OFFSET.pack_into(data, _MAX_TIMESTAMP_AT, stamp.max_timestamp)
+        _CRC.pack_into(data, _CRC_AT, crc32c(memoryview(data)[_ATTRIBUTES_AT:]))
     return data
 
 
@@ -130,7 +118,7 @@ def only_batch(records: RecordSet) -> RecordBatch:
 def checked_timestamps(first: RecordBatch, batch: RecordBatch, append: LeaderAppend) -> Sequence[int]:
     """Return the timestamps of all records of a valid batch; `first` is the first batch of its set.
 
-    Raises InvalidAppendError, UnsupportedForMessageFormatError, and RecordValidationError for single records.
+    Raises InvalidAppendError, and RecordValidationError for single records.
     """
     _check_batch(first, batch, append)
     compacts, keyless = append.config.compacts, []
@@ -160,10 +148,6 @@ def _check_batch(first: RecordBatch, batch: RecordBatch, append: LeaderAppend) -
         raise InvalidAppendError(f"batch of magic {batch.magic} after one of magic {first.magic} in {append.where}")
     if append.origin is _CLIENT:
         _check_client_batch(batch, append.where)
-    if append.config.magic < 2 and (batch.is_transactional or batch.has_producer_id):
-        raise UnsupportedForMessageFormatError(
-            f"records of producer ids or transactions need magic 2; {append.where} has magic {append.config.magic}"
-        )
 
 
 def _check_client_batch(batch: RecordBatch, where: str) -> None:
@@ -219,62 +203,39 @@ _NO_CODEC: Final = Codec.NONE
 def assigned(records: RecordSet, append: LeaderAppend) -> RecordSet:
     """Return `records` with the leader's offsets, epoch and timestamps; batches may be rebuilt.
 
-    Raises InvalidAppendError, RecordValidationError and UnsupportedForMessageFormatError.
+    Raises InvalidAppendError and RecordValidationError.
     """
-    magic = append.config.magic
     target = append.target_codec(records.codec)
     if records.codec is _NO_CODEC and target is _NO_CODEC:
-        if all(batch.magic == magic for batch in records.batches):
-            return _stamped_plain(records, append)
+        if all(batch.magic == _MAGIC for batch in records.batches):
+            first = only_batch(records)
+            return _stamped_only(records, checked_timestamps(first, first, append), append)
         return _rebuilt(records, _checked_records(records, append), Codec.NONE, append)
     first = only_batch(records)
     if len(records.batches) > 1:
         # Plain messages of the old formats, which have a batch each, become one batch.
         return _rebuilt(records, _checked_records(records, append), target, append)
     timestamps = checked_timestamps(first, first, append)
-    in_place = records.codec is target and first.magic == magic and magic > 0
+    in_place = records.codec is target and first.magic == _MAGIC
     if records.codec is Codec.NONE and first.is_control:
         in_place = True
     if in_place and _has_consecutive_offsets(first):
-        return _stamped_compressed(records, timestamps, append)
+        return _stamped_only(records, timestamps, append)
     return _rebuilt(records, first.records(), target, append)
 
 
-def _stamped_plain(records: RecordSet, append: LeaderAppend) -> RecordSet:
-    """Write offsets, epoch and times into the headers of uncompressed batches."""
-    first = only_batch(records)
-    stamps = append.config.stamps_log_append_time
-    next_offset = int(append.next_offset)
-    largest, offset_of_largest = NO_TIMESTAMP, -1
-    parts: list[RecordBatch] = []
-    for batch in records.batches:
-        timestamps = checked_timestamps(first, batch, append)
-        next_offset += len(timestamps)
-        batch_largest = max(timestamps, default=NO_TIMESTAMP)
-        if batch_largest > largest:
-            largest, offset_of_largest = TimeMs(batch_largest), next_offset - 1
-        parts.append(_stamped(batch, append.stamp(next_offset - 1, batch_largest), append))
-    if stamps:
-        largest, offset_of_largest = append.now_ms, next_offset - 1
-        if append.config.magic == 1:
-            offset_of_largest = append.next_offset
-        elif append.config.magic == 0:
-            largest, offset_of_largest = NO_TIMESTAMP, -1
-    max_timestamp = TimestampOffset(largest, offset_of_largest)
-    if len(parts) == 1:
-        return _of_one(records, parts[0], append, next_offset - 1, max_timestamp)
-    return _record_set(records, b"".join(part.data for part in parts), append, next_offset - 1, max_timestamp)
-
-
-def _stamped_compressed(records: RecordSet, timestamps: Sequence[int], append: LeaderAppend) -> RecordSet:
-    """Write offsets, epoch and times into the header of a compressed batch."""
-    stamps = append.config.stamps_log_append_time
+def _stamped_only(records: RecordSet, timestamps: Sequence[int], append: LeaderAppend) -> RecordSet:
+    """Write offsets, epoch and times into the header of the only batch."""
     last_offset = append.next_offset + len(timestamps) - 1
     largest = max(timestamps, default=NO_TIMESTAMP)
-    batch = _stamped(records.batches[0], append.stamp(last_offset, largest), append)
-    return _of_one(
-        records, batch, append, last_offset, TimestampOffset(append.now_ms if stamps else largest, last_offset)
-    )
+    stamp = append.stamp(last_offset, largest)
+    batch = type(records.batches[0])(memoryview(stamped(records.batches[0], stamp)), 0, append.where)
+    if append.config.stamps_log_append_time:
+        largest = append.now_ms
+    # Of a plain batch without a time there is no largest one, of a compressed one it is the last record's.
+    offset_of_largest = -1 if records.codec is _NO_CODEC and largest == NO_TIMESTAMP else last_offset
+    max_timestamp = TimestampOffset(TimeMs(largest), Offset(offset_of_largest))
+    return RecordSet(batch.data, (batch,), append.next_offset, Offset(last_offset), max_timestamp, records.codec)
 
 
 def _rebuilt(records: RecordSet, kept: Sequence[Record], codec: Codec, append: LeaderAppend) -> RecordSet:
@@ -282,7 +243,6 @@ def _rebuilt(records: RecordSet, kept: Sequence[Record], codec: Codec, append: L
     first, config = records.batches[0], append.config
     spec = BatchSpec(
         base_offset=append.next_offset,
-        magic=config.magic,
         codec=codec,
         timestamp_type=append.timestamp_type,
         log_append_time=append.now_ms if config.stamps_log_append_time else NO_TIMESTAMP,
@@ -294,42 +254,12 @@ def _rebuilt(records: RecordSet, kept: Sequence[Record], codec: Codec, append: L
         compression_level=_level(config, codec),
     )
     moved = [attrs.evolve(record, offset=Offset(append.next_offset + index)) for index, record in enumerate(kept)]
-    last_offset = append.next_offset + len(moved) - 1
-    return _record_set(
-        records, build_batch(spec, moved), append, last_offset, _rebuilt_timestamp(moved, codec, last_offset, append)
-    )
-
-
-def _rebuilt_timestamp(
-    records: Sequence[Record], codec: Codec, last_offset: int, append: LeaderAppend
-) -> TimestampOffset:
-    """Return the largest timestamp of records written anew; plain old messages have a batch each."""
-    is_one_batch = codec is not Codec.NONE or append.config.magic >= 2
-    if append.config.stamps_log_append_time:
-        return TimestampOffset(append.now_ms, last_offset if is_one_batch else append.next_offset)
-    # max() keeps the first of equals, as the builder does.
-    newest = max(records, key=lambda record: record.timestamp)
-    if newest.timestamp == NO_TIMESTAMP or append.config.magic == 0:
-        return TimestampOffset(NO_TIMESTAMP, -1)
-    return TimestampOffset(newest.timestamp, last_offset if is_one_batch else newest.offset)
-
-
-def _stamped(batch: RecordBatch, stamp: Stamp, append: LeaderAppend) -> RecordBatch:
-    return type(batch)(memoryview(stamped(batch, stamp)), 0, append.where)
-
-
-def _of_one(
-    records: RecordSet, batch: RecordBatch, append: LeaderAppend, last_offset: int, max_timestamp: TimestampOffset
-) -> RecordSet:
-    return RecordSet(batch.data, (batch,), append.next_offset, Offset(last_offset), max_timestamp, records.codec)
-
-
-def _record_set(
-    records: RecordSet, data: Buffer, append: LeaderAppend, last_offset: int, max_timestamp: TimestampOffset
-) -> RecordSet:
+    last_offset = Offset(append.next_offset + len(moved) - 1)
+    largest = append.now_ms if config.stamps_log_append_time else max(record.timestamp for record in moved)
+    max_timestamp = TimestampOffset(largest, Offset(-1) if largest == NO_TIMESTAMP else last_offset)
+    data = build_batch(spec, moved)
     batches = tuple(batches_in(data, reader=_MEMORY, source=append.where))
-    assert batches, "a leader appends whole batches"
-    return RecordSet(data, batches, append.next_offset, Offset(last_offset), max_timestamp, records.codec)
+    return RecordSet(data, batches, append.next_offset, last_offset, max_timestamp, records.codec)
 
 
 def _checked_records(records: RecordSet, append: LeaderAppend) -> list[Record]:

@@ -76,9 +76,9 @@ BASE_OFFSETS_SINCE: Final = Release("4.0")
 
 
 class LogOffsets:
-    """Hold the offsets, segments, producers and leader epochs of a log; `epochs` is None for magic 0 or 1."""
+    """Hold the offsets, segments, producers and leader epochs of a log."""
 
-    def __init__(self, local: LocalLog, producers: ProducerState, epochs: LeaderEpochCache | None) -> None:
+    def __init__(self, local: LocalLog, producers: ProducerState, epochs: LeaderEpochCache) -> None:
         self.local = local
         self.producers = producers
         self.epochs = epochs
@@ -166,16 +166,14 @@ class LogOffsets:
             return False
         self.log_start_offset = offset
         self.local.recovery_point = max(self.local.recovery_point, offset)
-        if self.epochs is not None:
-            self.epochs.truncate_from_start(offset)
+        self.epochs.truncate_from_start(offset)
         self.producers.on_log_start_offset_incremented(offset)
         self.update_first_unstable_offset()
         return True
 
     def assign_epoch_start(self, leader_epoch: LeaderEpoch, start_offset: Offset) -> None:
         """Record that `leader_epoch` begins at `start_offset`, before its leader has appended a batch."""
-        if self.epochs is not None:
-            self.epochs.assign(leader_epoch, start_offset)
+        self.epochs.assign(leader_epoch, start_offset)
 
     def update_first_unstable_offset(self) -> None:
         """Update the first offset of the open transactions, which bounds the last stable offset.
@@ -254,11 +252,10 @@ def check_indexes(segment: Segment, last_offset_by_position: dict[int, int]) -> 
         last = (timestamp, offset)
 
 
-def check_epochs(epochs: LeaderEpochCache | None, end_offset: Offset) -> None:
+def check_epochs(epochs: LeaderEpochCache, end_offset: Offset) -> None:
     """Assert that the leader epochs ascend, and that none begins above the log's end."""
-    if epochs is not None:
-        epochs.check_invariants()
-        assert all(entry.start_offset <= end_offset for entry in epochs.entries), (epochs.entries, end_offset)
+    epochs.check_invariants()
+    assert all(entry.start_offset <= end_offset for entry in epochs.entries), (epochs.entries, end_offset)
 
 
 @attrs.frozen
@@ -293,10 +290,7 @@ class ProducerView:
 
 @attrs.frozen(kw_only=True)
 class LogDescription:
-    """Describe a log at one moment; `log_end_offset` is the offset of the next record.
-
-    `leader_epochs` is None where none are kept: in a log that writes magic 0 or 1.
-    """
+    """Describe a log at one moment; `log_end_offset` is the offset of the next record."""
 
     log_start_offset: Offset
     log_end_offset: Offset
@@ -304,7 +298,7 @@ class LogDescription:
     last_stable_offset: Offset
     recovery_point: Offset
     segments: tuple[SegmentState, ...]
-    leader_epochs: tuple[EpochEntry, ...] | None
+    leader_epochs: tuple[EpochEntry, ...]
     producers: tuple[ProducerView, ...]
 
 
@@ -326,6 +320,6 @@ def describe(log: LogOffsets) -> LogDescription:
             )
             for segment in log.local.segments
         ),
-        leader_epochs=None if log.epochs is None else log.epochs.entries,
+        leader_epochs=log.epochs.entries,
         producers=tuple(map(ProducerView.of, log.producers.producers)),
     )

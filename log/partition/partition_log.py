@@ -32,7 +32,7 @@ from log.partition.log_offsets import (
 )
 from log.partition.producer_append import AppendOrigin
 from log.partition.reading import FetchData, Isolation, OffsetPlace, Reading, ReadRequest
-from log.partition.recovery import CLEAN_SHUTDOWN, LastShutdown, delete_producer_snapshots, open_epochs, open_log
+from log.partition.recovery import CLEAN_SHUTDOWN, LastShutdown, delete_producer_snapshots, open_log
 from log.partition.retention import Retention, Truncation
 from log.segments.search import FoundOffset
 from log.segments.segment import Segment
@@ -97,8 +97,6 @@ class PartitionLog:
 
     @config.setter
     def config(self, config: LogConfig) -> None:
-        if (config.magic >= 2) != (self.config.magic >= 2):
-            self.offsets.epochs = open_epochs(self.storage, self.directory, config)
         self.local.config = config
 
     @property
@@ -122,8 +120,8 @@ class PartitionLog:
         return self.local.segments.size_bytes
 
     @property
-    def epochs(self) -> LeaderEpochCache | None:
-        """Return the leader epochs; None if the log writes magic 0 or 1."""
+    def epochs(self) -> LeaderEpochCache:
+        """Return the leader epochs."""
         return self.offsets.epochs
 
     def state(self) -> LogDescription:
@@ -180,8 +178,7 @@ class PartitionLog:
 
     def end_offset_for_epoch(self, leader_epoch: LeaderEpoch) -> EpochEndOffset | None:
         """Return the largest epoch at or below `leader_epoch` and its end offset; None where Kafka answers (-1, -1)."""
-        epochs = self.offsets.epochs
-        return None if epochs is None else epochs.end_offset_for(leader_epoch, self.log_end_offset)
+        return self.epochs.end_offset_for(leader_epoch, self.log_end_offset)
 
     # Appending.
 
@@ -251,10 +248,7 @@ class PartitionLog:
         return self._reading.end_place
 
     def fetch_offset_by_timestamp(self, timestamp_ms: int) -> FoundOffset | None:
-        """Return the first record at or after a time; -1: log end, -2 and -4: log start, -3: the latest record.
-
-        Raises UnsupportedForMessageFormatError for a time in a log of magic 0.
-        """
+        """Return the first record at or after a time; -1: log end, -2 and -4: log start, -3: the latest record."""
         return self._reading.offset_by_timestamp(timestamp_ms)
 
     # Segments: rolled, flushed, truncated, deleted, compacted.
@@ -305,16 +299,14 @@ class PartitionLog:
     def run_scheduled(self, now_ms: TimeMs) -> None:
         """Run the due tasks: delete `.deleted` files, flush rolled segments, flush all after flush.ms."""
         self.local.schedule.run(now_ms)
-        if self.epochs is not None:
-            self.epochs.flush()
+        self.epochs.flush()
         self._flushing.flush_if_due(now_ms)
 
     def rename_directory(self, directory: str) -> None:
         """Rename the log's directory, for example before the log is deleted."""
         self.local.rename_directory(directory)
         self.producers.rename_directory(directory)
-        if self.epochs is not None:
-            self.epochs.path = f"{directory}/{LEADER_EPOCH_FILE}"
+        self.epochs.path = f"{directory}/{LEADER_EPOCH_FILE}"
 
     def close(self, *, now_ms: TimeMs) -> None:
         """Run the due tasks, write a snapshot of the producers, trim the indexes and close all files.
@@ -323,8 +315,7 @@ class PartitionLog:
         """
         self.local.schedule.run(now_ms)
         self.producers.take_snapshot()
-        if self.epochs is not None:
-            self.epochs.flush()
+        self.epochs.flush()
         for segment in self.segments:
             segment.close()
 

@@ -14,7 +14,7 @@ import attrs
 from broker.ids import LeaderEpoch, Offset
 from broker.releases import Release
 from broker.values import value
-from log.errors import OffsetOutOfRangeError, UnsupportedForMessageFormatError
+from log.errors import OffsetOutOfRangeError
 from log.partition.log_offsets import LogOffsets
 from log.record import NO_TIMESTAMP
 from log.segments.log_segments import Segments
@@ -223,20 +223,17 @@ class Reading:
         """Return the first record at or after a time; -1: log end, -2 and -4: log start, -3: the latest record.
 
         Without remote storage, -5 and since 4.2 -6 ask for what is not there: timestamp, offset and epoch are -1.
-        Raises UnsupportedForMessageFormatError for a time in a log of magic 0.
         """
         log, epochs = self._log, self._log.epochs
         if timestamp_ms in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP):
-            earliest = None if epochs is None else epochs.earliest_entry
+            earliest = epochs.earliest_entry
             if earliest is not None and earliest.start_offset > log.log_start_offset:
                 earliest = None  # Of what stands before its start nobody knows the epoch.
             return FoundOffset(NO_TIMESTAMP, log.log_start_offset, None if earliest is None else earliest.epoch)
         if timestamp_ms == LATEST_TIMESTAMP:
-            return FoundOffset(NO_TIMESTAMP, log.log_end_offset, None if epochs is None else epochs.latest_epoch)
+            return FoundOffset(NO_TIMESTAMP, log.log_end_offset, epochs.latest_epoch)
         if _asks_for_remote(timestamp_ms, log.local.config.release):
             return _NOT_REMOTE
-        if log.local.config.magic == 0:
-            raise UnsupportedForMessageFormatError(f"{log.directory}: messages of magic 0 have no time to search for")
         if timestamp_ms == MAX_TIMESTAMP:
             return offset_of_max_timestamp(log.local.segments)
         return first_offset_since(log.local.segments, timestamp_ms, log.log_start_offset)

@@ -34,7 +34,6 @@ from log.errors import (
     InvalidOffsetError,
     SegmentOffsetOverflowError,
 )
-from log.log_config import LogConfig
 from log.partition.epoch_cache import LeaderEpochCache
 from log.partition.local_log import LocalLog, Task
 from log.partition.log_offsets import LogOffsets
@@ -76,7 +75,7 @@ def open_log(local: LocalLog, last_shutdown: LastShutdown, *, now_ms: TimeMs, to
         # Kafka leaves this to the file system: what is flushed into a directory without a name would be lost.
         storage.sync_directory(parent_of(directory))
     producers = ProducerState.open(storage, directory, name=directory)
-    log = LogOffsets(local, producers, open_epochs(storage, directory, local.config))
+    log = LogOffsets(local, producers, LeaderEpochCache.open(storage, f"{directory}/{LEADER_EPOCH_FILE}"))
     loaded = load_log(local, producers, log.epochs, last_shutdown, now_ms=now_ms)
     local.end_offset = loaded.end_offset
     local.recovery_point = max(loaded.recovery_point, loaded.log_start_offset)
@@ -85,16 +84,6 @@ def open_log(local: LocalLog, last_shutdown: LastShutdown, *, now_ms: TimeMs, to
     log.topic_id = _kept_topic_id(storage, directory, topic_id)
     local.schedule.add(TimeMs(now_ms + PRODUCER_CHECK_INTERVAL_MS), partial(_remove_expired_producers, log))
     return log
-
-
-def open_epochs(storage: Storage, directory: str, config: LogConfig) -> LeaderEpochCache | None:
-    """Return the leader epochs of a log; for magic 0 or 1 remove their file and return None."""
-    path = f"{directory}/{LEADER_EPOCH_FILE}"
-    if config.magic >= 2:
-        return LeaderEpochCache.open(storage, path)
-    if storage.exists(path):
-        storage.remove(path)
-    return None
 
 
 def _kept_topic_id(storage: Storage, directory: str, topic_id: str | None) -> str | None:
@@ -153,7 +142,7 @@ class _OverflowError(Exception):
 
 
 def load_log(
-    local: LocalLog, producers: ProducerState, epochs: LeaderEpochCache | None, last: LastShutdown, *, now_ms: TimeMs
+    local: LocalLog, producers: ProducerState, epochs: LeaderEpochCache, last: LastShutdown, *, now_ms: TimeMs
 ) -> LoadedOffsets:
     """Load the segments of `local` from its existing directory, and make leader epochs and producers match."""
     loader = _Loader(local, producers, epochs, last, now_ms)
@@ -168,9 +157,8 @@ def load_log(
         end_offset, recovery_point = loader.with_splits(loader.recover)
         local.segments.active.grow_indexes()
     # The checkpoint is written when an epoch begins, before its batches: it can name offsets that recovery has cut.
-    if epochs is not None:
-        epochs.truncate_from_end(end_offset)
-        epochs.truncate_from_start(last.log_start_offset)
+    epochs.truncate_from_end(end_offset)
+    epochs.truncate_from_start(last.log_start_offset)
     # The checkpoint lags behind deleted segments, or leads them: DeleteRecords moves it into the first segment.
     log_start_offset = Offset(max(last.log_start_offset, local.segments.first.base_offset))
     producers.remove_stray_snapshots([segment.base_offset for segment in local.segments])
@@ -197,7 +185,7 @@ class _Loader:
 
     local: LocalLog
     producers: ProducerState
-    epochs: LeaderEpochCache | None
+    epochs: LeaderEpochCache
     last: LastShutdown
     now_ms: TimeMs
 
@@ -299,8 +287,7 @@ class _Loader:
             # The log start was checkpointed (DeleteRecords) but the records up to it were lost: Kafka deletes all
             # segments and begins at the log start. The producer snapshots are deleted at once, with their state.
             local.remove_and_delete(local.segments.all, now_ms=self.now_ms)
-            if self.epochs is not None:
-                self.epochs.clear()
+            self.epochs.clear()
             self.producers.truncate_fully_and_start_at(last.log_start_offset)
             end_offset = None
         if not local.segments:
@@ -348,7 +335,6 @@ class _Loader:
         request = RebuildRequest(
             log_start_offset=log_start_offset,
             last_offset=last_offset,
-            magic=self.local.config.magic,
             had_clean_shutdown=had_clean_shutdown,
             now_ms=self.now_ms,
         )

@@ -45,16 +45,14 @@ class Truncation:
         if offset < 0:
             raise IllegalArgumentError(f"{log.directory}: a log cannot be cut to the negative offset {offset}")
         if offset >= log.log_end_offset:
-            if log.epochs is not None:
-                log.epochs.truncate_from_end(log.log_end_offset)
+            log.epochs.truncate_from_end(log.log_end_offset)
             return False
         if log.local.segments.first.base_offset > offset:
             self.fully_and_start_at(offset, now_ms=now_ms)
             return True
         gone = log.local.truncate_to(offset, now_ms=now_ms)
         delete_producer_snapshots(log.local, log.producers, gone, now_ms=now_ms)
-        if log.epochs is not None:
-            log.epochs.truncate_from_end(offset)
+        log.epochs.truncate_from_end(offset)
         log.log_start_offset = min(offset, log.log_start_offset)
         self._rebuild_producers(offset, now_ms)
         # Only here: an unchanged high watermark must not ask for the first unstable offset again, as in Kafka.
@@ -66,8 +64,7 @@ class Truncation:
         """Delete every segment and begin anew at `offset`, which is also the log start unless one is given."""
         log = self._log
         log.local.truncate_fully_and_start_at(offset, now_ms=now_ms)
-        if log.epochs is not None:
-            log.epochs.clear()
+        log.epochs.clear()
         log.producers.truncate_fully_and_start_at(offset)
         log.log_start_offset = offset if log_start_offset is None else log_start_offset
         self._rebuild_producers(offset, now_ms)
@@ -78,7 +75,6 @@ class Truncation:
         request = RebuildRequest(
             log_start_offset=log.log_start_offset,
             last_offset=last_offset,
-            magic=log.local.config.magic,
             had_clean_shutdown=False,
             now_ms=now_ms,
         )

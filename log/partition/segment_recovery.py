@@ -49,11 +49,10 @@ from log.segments.txn_index import AbortedTransaction
 
 @attrs.frozen(kw_only=True)
 class RebuildRequest:
-    """Hold the log's bounds, magic and last shutdown, which decide what a rebuild reads."""
+    """Hold the log's bounds and last shutdown, which decide what a rebuild reads."""
 
     log_start_offset: Offset
     last_offset: Offset
-    magic: int
     had_clean_shutdown: bool
     now_ms: TimeMs
 
@@ -62,7 +61,7 @@ def rebuild_producer_state(producers: ProducerState, segments: Segments, request
     """Rebuild `producers` to the state at `request.last_offset`, and write snapshots."""
     last_offset = request.last_offset
     snapshot_offsets = _offsets_to_snapshot(segments)
-    if request.magic < 2 or (producers.latest_snapshot_offset is None and request.had_clean_shutdown):
+    if producers.latest_snapshot_offset is None and request.had_clean_shutdown:
         for offset in (*snapshot_offsets, last_offset):
             producers.update_map_end_offset(offset)
             producers.take_snapshot()
@@ -185,7 +184,7 @@ _REPLICATION: Final = AppendOrigin.REPLICATION  # Named once, as in `log.batches
 CHECKED_FROM: Final = 21  # The checksum of magic 2 covers a batch from its attributes to its end.
 
 
-def recover_segment(segment: Segment, producers: ProducerState, epochs: LeaderEpochCache | None) -> int:
+def recover_segment(segment: Segment, producers: ProducerState, epochs: LeaderEpochCache) -> int:
     """Rebuild the indexes of `segment` and cut it at the first bad batch; return the count of bytes cut.
 
     `producers` must be the state at the segment's base offset. Raises SegmentOffsetOverflowError, InvalidOffsetError.
@@ -205,7 +204,7 @@ def recover_segment(segment: Segment, producers: ProducerState, epochs: LeaderEp
     return cut_bytes
 
 
-def _recover_batches(segment: Segment, producers: ProducerState, epochs: LeaderEpochCache | None) -> int:
+def _recover_batches(segment: Segment, producers: ProducerState, epochs: LeaderEpochCache) -> int:
     """Recover batch by batch; return the size of the whole batches in bytes."""
     valid_bytes = indexed_bytes = 0
     try:
@@ -238,9 +237,9 @@ def _update_producers(segment: Segment, producers: ProducerState, batch: RecordB
         settle(segment, producers, producers.analyze((batch,), _REPLICATION))
 
 
-def assign_newer(epochs: LeaderEpochCache | None, epoch: LeaderEpoch, start_offset: Offset) -> None:
+def assign_newer(epochs: LeaderEpochCache, epoch: LeaderEpoch, start_offset: Offset) -> None:
     """Assign a leader epoch to the cache if it is newer than the cache's latest epoch."""
-    if epochs is not None and epoch >= 0 and (epochs.latest_epoch is None or epoch > epochs.latest_epoch):
+    if epoch >= 0 and (epochs.latest_epoch is None or epoch > epochs.latest_epoch):
         epochs.assign(epoch, start_offset)
 
 
@@ -262,7 +261,7 @@ def _regular_headers(segment: Segment) -> HeaderColumns | None:
 
 
 def _recover_columns(
-    segment: Segment, headers: HeaderColumns, producers: ProducerState, epochs: LeaderEpochCache | None
+    segment: Segment, headers: HeaderColumns, producers: ProducerState, epochs: LeaderEpochCache
 ) -> int:
     """Recover from scanned headers with the result of `_recover_batches`; return the size of whole batches in bytes."""
     view = segment.records.view()

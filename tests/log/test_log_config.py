@@ -10,13 +10,6 @@ from broker.releases import Release
 from log.log_config import NAMES, LogConfig
 
 
-@pytest.mark.parametrize(
-    ("version", "magic"), [("0.9.0.1", 0), ("0.10.2", 1), ("0.10.0-IV0", 1), ("0.11.0", 2), ("1.0", 2), ("3.0-IV1", 2)]
-)
-def test_the_message_format_version_decides_the_magic(version: str, magic: int) -> None:
-    assert LogConfig.parse({"message.format.version": version}).magic == magic
-
-
 def test_a_setting_that_no_log_reads_is_refused() -> None:
     with pytest.raises(UsageError, match=r"^no log reads a setting 'min.insync.replicas'$"):
         LogConfig.parse({"min.insync.replicas": 2})

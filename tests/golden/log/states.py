@@ -85,8 +85,7 @@ def state_json(state: LogDescription) -> Json:
             for segment in state.segments
         ],
     }
-    if state.leader_epochs is not None:
-        answer["leaderEpochs"] = [[entry.epoch, entry.start_offset] for entry in state.leader_epochs]
+    answer["leaderEpochs"] = [[entry.epoch, entry.start_offset] for entry in state.leader_epochs]
     if state.producers:
         answer["producers"] = producers_json(state.producers)
     return answer

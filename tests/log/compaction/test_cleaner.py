@@ -70,7 +70,7 @@ def test_a_marker_goes_a_retention_after_the_pass_that_finds_nothing_of_its_tran
 @pytest.mark.parametrize("magic", [0, 1])
 def test_a_tombstone_of_an_older_message_goes_by_the_age_of_its_segment(magic: int, codec: Codec) -> None:
     """As before Kafka 4.0, whose cleaner writes old messages as magic 2."""
-    written = Written.empty(release=Release("3.9"), message_format_version="0.10.2" if magic else "0.9.0")
+    written = Written.empty(release=Release("3.9"))
     written.append((b"a", b"1"), (b"b", b"2"), magic=magic, codec=codec)
     written.append((b"a", None), (b"c", b"3"), magic=magic, codec=codec)
     written.roll()
@@ -93,7 +93,7 @@ def test_a_tombstone_of_an_older_message_goes_by_the_age_of_its_segment(magic: i
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
 @pytest.mark.parametrize("magic", [0, 1])
 def test_the_cleaner_writes_older_messages_as_magic_2_with_a_horizon_for_tombstones(magic: int, codec: Codec) -> None:
-    written = Written.empty(message_format_version="0.10.2" if magic else "0.9.0")
+    written = Written.empty()
     written.append((b"a", b"1"), (b"b", b"2"), magic=magic, codec=codec)
     written.append((b"a", None), (b"c", b"3"), magic=magic, codec=codec)
     written.roll()
@@ -108,7 +108,7 @@ def test_the_cleaner_writes_older_messages_as_magic_2_with_a_horizon_for_tombsto
 
 
 def test_older_messages_cannot_be_left_empty_at_the_end_of_a_pass() -> None:
-    written = Written.empty(message_format_version="0.10.2")
+    written = Written.empty()
     written.append((b"a", b"1"), magic=1)
     written.append((None, b"2"), magic=1)
     written.roll()

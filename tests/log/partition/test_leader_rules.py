@@ -21,7 +21,6 @@ from log.errors import (
     RecordBatchTooLargeError,
     RecordTooLargeError,
     RecordValidationError,
-    UnsupportedForMessageFormatError,
 )
 from log.partition.appending import AppendInfo
 from log.partition.partition_log import PartitionLog
@@ -31,7 +30,6 @@ from tests.log.batches.test_build_columns import columns_of
 from tests.log.made import EPOCH, NOW, appended, batch, config, opened, refused, sized, values
 
 LAST_OFFSET_DELTA, BASE_SEQUENCE, RECORD_COUNT = 23, 53, 57  # Where they stand in a header, 4 bytes each.
-OLD = {"message_format_version": "0.10.2"}
 COMPACTED = {"cleanup_policy": "compact", "segment_bytes": 10_000}
 LIMITED = {"message_timestamp_before_max_ms": 10, "message_timestamp_after_max_ms": 5}
 PRODUCER: dict[str, Any] = {"producer_id": ProducerId(1), "producer_epoch": ProducerEpoch(0)}
@@ -73,10 +71,7 @@ def keyless(count: int) -> tuple[dict[str, Any], bytes, type[Exception], str]:
     return COMPACTED, build_batch(BatchSpec(), records), RecordValidationError, message
 
 
-MANY, OLD_ONLY = (
-    "a record set of magic {} has more than one batch",
-    "records of producer ids or transactions need magic 2",
-)
+MANY = "a record set of magic {} has more than one batch"
 
 
 @pytest.mark.parametrize(
@@ -101,7 +96,7 @@ MANY, OLD_ONLY = (
             "topic-0: a batch of 101 bytes is larger than max.message.bytes, 100",
         ),
         ({}, batch() * 2, InvalidAppendError, MANY.format(2)),
-        (OLD, WRAPPER * 2, InvalidAppendError, MANY.format(1)),
+        ({}, WRAPPER * 2, InvalidAppendError, MANY.format(1)),
         ({}, MARKER, InvalidAppendError, "clients are not allowed to write control records in topic-0"),
         (
             {},
@@ -109,7 +104,6 @@ MANY, OLD_ONLY = (
             InvalidAppendError,
             "batch of magic 0 after one of magic 1 in topic-0",
         ),
-        (OLD, SEQUENCED, UnsupportedForMessageFormatError, f"{OLD_ONLY}; topic-0 has magic 1"),
         miscounted(2, 2),
         miscounted(0, 2),
         miscounted(-1, 0),
@@ -134,7 +128,7 @@ def test_a_set_that_breaks_a_rule_is_refused_and_changes_nothing(
 @pytest.mark.parametrize(
     ("settings", "data"),
     [
-        (OLD, WRAPPER),
+        ({}, WRAPPER),
         ({"max_message_bytes": 100}, sized(100)),
         ({"segment_bytes": 99}, sized(99)),
         (LIMITED, batch(timestamp=NOW - 10)),
@@ -168,7 +162,7 @@ def test_no_time_is_no_fault_beside_one_that_is() -> None:
 
 def test_compressed_messages_whose_offsets_have_gaps_are_written_anew() -> None:
     records = [Record(Offset(offset), NOW, b"k", b"%d" % offset) for offset in (0, 2, 5)]
-    log = opened(settings=config(segment_bytes=10_000, **OLD))
+    log = opened(settings=config(segment_bytes=10_000))
     appended(log, build_batch(BatchSpec(magic=1, codec=Codec.GZIP), records))
     assert values(log) == [(0, b"0"), (1, b"2"), (2, b"5")]
 
@@ -183,10 +177,9 @@ def test_a_leader_that_compresses_keeps_the_producer_of_a_batch() -> None:
     assert log.log_end_offset == 3
 
 
-@pytest.mark.parametrize("settings", [{}, OLD])
-def test_a_leader_that_compresses_keeps_every_plain_message(settings: dict[str, str]) -> None:
+def test_a_leader_that_compresses_keeps_every_plain_message() -> None:
     """Old messages have a batch each; all of them become one compressed batch, not the first alone."""
-    log = opened(settings=config(compression_type="gzip", segment_bytes=1_000, **settings))
+    log = opened(settings=config(compression_type="gzip", segment_bytes=1_000))
     assert appended(log, batch(3, magic=1)) == [0]
     assert log.log_end_offset == 3
     (stored,) = (each for segment in log.segments for each in segment.batches())
@@ -207,14 +200,13 @@ def test_a_set_above_the_segment_size_is_refused() -> None:
         opened(settings=config(segment_bytes=99)).append_as_leader(sized(100), leader_epoch=EPOCH, now_ms=NOW)
 
 
-FORMATS = {0: "0.9.0", 1: "0.10.2", 2: "0.11.0"}
-"""A release that writes each magic."""
 TRANSACTIONAL_BIT, ATTRIBUTES_LAST_BYTE, CHECKED_FROM, RECORDS_FROM = 0x10, 22, 21, 61
 
 
-def of_format(magic: int, **settings: object) -> PartitionLog:
-    log = opened(settings=config(segment_bytes=10_000, message_format_version=FORMATS[magic], **settings))
-    appended(log, batch(magic=magic, timestamp=NOW if magic else NO_TIMESTAMP))
+def begun(**settings: object) -> PartitionLog:
+    """A log with one record."""
+    log = opened(settings=config(segment_bytes=10_000, **settings))
+    appended(log, batch())
     return log
 
 
@@ -235,55 +227,30 @@ def found(log: PartitionLog) -> list[tuple[int, int]]:
     return [(record.offset, record.timestamp) for record in records[1:]]
 
 
-@pytest.mark.parametrize("times", [(NOW,), (NOW + 5, NOW), (NOW, NOW + 7), (NOW, NOW + 7, NOW + 7, NOW + 3)])
-def test_each_plain_message_keeps_its_time_and_the_first_of_the_largest_is_reported(times: tuple[int, ...]) -> None:
-    log = of_format(1)
-    info = append_to(log, messages(*times, magic=1))
-    assert found(log) == [(1 + place, time) for place, time in enumerate(times)]
-    assert info.max_timestamp == TimestampOffset(max(times), 1 + times.index(max(times)))
-    assert (info.first_offset, info.last_offset, info.log_append_time_ms) == (1, len(times), -1)
-
-
 @pytest.mark.parametrize("magic", [0, 1, 2])
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_where_the_broker_stamps_it_reports_its_clock_and_the_first_plain_message_or_the_end_of_a_batch(
-    magic: int, count: int
+@pytest.mark.parametrize("stamps", [False, True])
+def test_messages_of_any_magic_become_one_batch_whose_end_has_the_largest_time(
+    magic: int, count: int, stamps: bool
 ) -> None:
-    """LogValidator.assignOffsetsNonCompressed: a log of magic 0 keeps no time, whatever its topic says."""
-    log = of_format(magic, message_timestamp_type="LogAppendTime")
-    data = batch(count) if magic == 2 else messages(*[NOW - 50] * count, magic=magic)
+    """LogValidator.assignOffsetsNonCompressed and convertAndAssignOffsetsNonCompressed, MemoryRecordsBuilder.info."""
+    log = begun(message_timestamp_type="LogAppendTime" if stamps else "CreateTime")
+    times = [NOW + 7 * (place == 1) for place in range(count)]
+    records = [Record(Offset(place), TimeMs(time), b"k", b"v") for place, time in enumerate(times)]
+    data = build_batch(BatchSpec(), records) if magic == 2 else messages(*times, magic=magic)
     info = append_to(log, data, NOW + 9)
-    offset = {0: -1, 1: 1, 2: count}[magic]
-    assert info.max_timestamp == TimestampOffset(NOW + 9 if magic else -1, offset)
-    assert info.log_append_time_ms == NOW + 9
-    assert found(log) == [(1 + place, NOW + 9 if magic else -1) for place in range(count)]
-
-
-@pytest.mark.parametrize(("codec", "offset"), [("gzip", 3), ("uncompressed", 2)])
-def test_of_messages_written_anew_the_largest_time_belongs_to_its_message_or_to_the_end_of_their_batch(
-    codec: str, offset: int
-) -> None:
-    """MemoryRecordsBuilder.info."""
-    log = of_format(1, compression_type=codec)
-    data = messages(NOW, NOW + 7, NOW + 7, magic=1)
-    if codec == "uncompressed":
-        data = build_batch(
-            BatchSpec(magic=1, codec=Codec.GZIP),
-            [Record(Offset(place), TimeMs(NOW + time), b"k", b"v") for place, time in enumerate((0, 7, 7))],
-        )
-    assert append_to(log, data).max_timestamp == TimestampOffset(NOW + 7, offset)
-
-
-def test_a_compressed_message_without_times_is_written_anew_with_the_offsets_of_its_messages() -> None:
-    """Messages of magic 0 have their whole offsets within a compressed one, so that none can be given to it alone."""
-    log = of_format(0)
-    append_to(log, batch(3, magic=0, codec=Codec.GZIP, timestamp=NO_TIMESTAMP))
-    assert [offset for offset, _ in found(log)] == [1, 2, 3]
+    stored = [NOW + 9] * count if stamps else times if magic else [NO_TIMESTAMP] * count
+    assert found(log) == [(1 + place, time) for place, time in enumerate(stored)]
+    largest = max(stored)
+    assert info.max_timestamp == TimestampOffset(TimeMs(largest), -1 if largest == NO_TIMESTAMP else count)
+    assert (info.first_offset, info.last_offset) == (1, count)
+    assert info.log_append_time_ms == (NOW + 9 if stamps else -1)
+    assert {each.magic for each in log.active_segment.batches()} == {2}
 
 
 @pytest.mark.parametrize("magic", [0, 1, 2])
 def test_records_without_a_time_have_no_largest_one_and_belong_to_no_offset(magic: int) -> None:
-    log = of_format(magic)
+    log = begun()
     record = Record(Offset(0), NO_TIMESTAMP, b"k", b"v")
     assert append_to(log, build_batch(BatchSpec(magic=magic), [record])).max_timestamp == TimestampOffset(-1, -1)
     spec = BatchSpec(magic=magic, base_offset=Offset(2), partition_leader_epoch=EPOCH)
@@ -313,15 +280,6 @@ def test_a_batch_above_the_limit_is_refused_though_the_log_would_compress_it(ori
     with pytest.raises(RecordTooLargeError):
         append_to(log, large, origin=origin)
     assert log.log_end_offset == 0
-
-
-def test_a_log_of_old_messages_takes_no_transaction_even_without_a_producer() -> None:
-    data = bytearray(batch())
-    data[ATTRIBUTES_LAST_BYTE] |= TRANSACTIONAL_BIT
-    data[17:21] = crc32c(bytes(data[CHECKED_FROM:])).to_bytes(4)
-    assert refused(of_format(1), bytes(data), UnsupportedForMessageFormatError) == (
-        "records of producer ids or transactions need magic 2; topic-0 has magic 1"
-    )
 
 
 @pytest.mark.parametrize(("codec", "level"), [(Codec.GZIP, 1), (Codec.ZSTD, 19)])
@@ -414,16 +372,14 @@ def test_a_control_batch_that_came_compressed_by_another_codec_than_the_log_s_ca
     assert log.log_end_offset == 0
 
 
-@pytest.mark.parametrize("magic", [1, 2])
-def test_the_bytes_of_a_compressed_batch_are_kept_as_the_producer_compressed_them(magic: int) -> None:
-    log = of_format(magic)
-    spec = BatchSpec(magic=magic, codec=Codec.GZIP, compression_level=1)
+def test_the_bytes_of_a_compressed_batch_are_kept_as_the_producer_compressed_them() -> None:
+    log = begun()
+    spec = BatchSpec(codec=Codec.GZIP, compression_level=1)
     records = [Record(Offset(place), NOW, b"%d" % place, b"%d" % (place * place) * 5) for place in range(60)]
     data = build_batch(spec, records)
     assert data != build_batch(attrs.evolve(spec, compression_level=None), records), "the level shows in the bytes"
     append_to(log, data)
-    compressed_from = {1: 34, 2: RECORDS_FROM}[magic]
-    assert bytes(log.active_segment.records.view()).endswith(data[compressed_from:])
+    assert bytes(log.active_segment.records.view()).endswith(data[RECORDS_FROM:])
 
 
 def test_an_empty_batch_of_a_coordinator_has_no_time_that_could_be_out_of_range() -> None:

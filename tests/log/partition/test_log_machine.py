@@ -465,7 +465,6 @@ class LogMachine(RuleBasedStateMachine):
             assert (log.log_start_offset, log.log_end_offset) == (self.plain.start_offset, self.plain.end_offset)
             assert log.high_watermark == self.plain.high_watermark
             assert log.last_stable_offset <= log.high_watermark
-            assert log.epochs is not None
             starts = [(entry.start_offset, entry.epoch) for entry in log.epochs.entries]
             for offset, epoch in self.plain.epochs().items():
                 assert max(start for start in starts if start[0] <= offset)[1] == epoch

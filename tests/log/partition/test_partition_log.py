@@ -18,7 +18,6 @@ from log.errors import (
     OffsetsOutOfOrderError,
     SegmentExistsError,
     UnexpectedAppendOffsetError,
-    UnsupportedForMessageFormatError,
 )
 from log.partition.partition_log import PartitionLog
 from log.partition.producer_append import AppendOrigin
@@ -193,7 +192,6 @@ def test_the_latest_record_of_a_log_is_none_where_its_batches_have_no_times_at_a
 @pytest.mark.parametrize("asked", [-2, -4])
 def test_the_start_of_a_log_has_an_epoch_only_if_the_epochs_that_are_known_reach_that_far(asked: int) -> None:
     log = of_batches(3, per_segment=3)
-    assert log.epochs is not None
     assert start_of(log, asked) == (0, EPOCH)
     log.epochs.clear()
     assert start_of(log, asked) == (0, None)
@@ -202,20 +200,6 @@ def test_the_start_of_a_log_has_an_epoch_only_if_the_epochs_that_are_known_reach
     log.update_high_watermark(Offset(3))
     log.increment_log_start_offset(Offset(1))
     assert start_of(log, asked) == (1, 8)
-
-
-@pytest.mark.parametrize("magic", [0, 1])
-def test_a_log_of_an_old_format_has_a_start_and_an_end_without_epochs(magic: int) -> None:
-    log = opened(settings=config(message_format_version={0: "0.9.0", 1: "0.10.2"}[magic]))
-    log.append_as_follower(batch(magic=magic, timestamp=NOW if magic else NO_TIMESTAMP), now_ms=NOW)
-    assert [start_of(log, asked) for asked in (-1, -2, -4)] == [(1, None), (0, None), (0, None)]
-
-
-@pytest.mark.parametrize("asked", [-3, 0, NOW])
-def test_a_log_without_times_refuses_to_look_for_one(asked: int) -> None:
-    log = opened(settings=config(message_format_version="0.9.0"))
-    with pytest.raises(UnsupportedForMessageFormatError, match="topic-0: messages of magic 0 have no time"):
-        log.fetch_offset_by_timestamp(asked)
 
 
 def start_of(log: PartitionLog, asked: int) -> tuple[int, int | None]:

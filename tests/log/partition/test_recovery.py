@@ -126,14 +126,6 @@ def test_offsets_that_go_back_empty_the_segment_where_an_entry_falls_due() -> No
     assert (emptied.log_end_offset, emptied.active_segment.size_bytes) == (0, 0)
 
 
-def test_a_log_of_an_old_format_is_recovered_without_epochs_though_its_batches_have_some() -> None:
-    # LogSegment.recover asks for a cache of epochs, which a log that writes an old format does not have.
-    storage = memory()
-    appended(opened(storage), batch(2), batch(3))
-    again = reopened(image_of(storage), config(message_format_version="0.10.2"))
-    assert (again.epochs, again.log_end_offset) == (None, 5)
-
-
 DOOMED: Final = "topic-0.0123456789abcdef0123456789abcdef-delete"
 RECORDS_FROM: Final = 61  # In a batch of magic 2.
 ENTRY_SIZES: Final = {".index": 8, ".timeindex": 12}
@@ -204,17 +196,16 @@ def test_the_indexes_of_a_recovered_segment_have_no_room_for_more_but_in_the_act
                 assert (room, counts[kind] > 0) == (counts[kind] * size_bytes, True), kind
 
 
-@pytest.mark.parametrize("release", ["0.10.2", "0.11.0"])
 @pytest.mark.parametrize(("is_damaged", "end_offset"), [(True, 2), (False, 4)])
 def test_segments_behind_one_that_has_to_be_cut_wait_for_their_deletion_and_leave_no_snapshot(
-    way: str, release: str, is_damaged: bool, end_offset: int
+    way: str, is_damaged: bool, end_offset: int
 ) -> None:
     """LogLoader.recoverLog: a single byte too many is enough."""
     image = three_segments()
     content = bytearray(image.files[named(0, ".log")])
     content[-1] ^= is_damaged
     files = {named(0, ".log"): bytes(content) + b"\0" * (not is_damaged)}
-    log = started(with_files(image, files), message_format_version=release)
+    log = started(with_files(image, files))
     assert [each.base_offset for each in log.segments] == [0]
     assert (log.log_end_offset, offsets_of(log, ".log.deleted")) == (end_offset, [4, 8])
     assert max(offsets_of(log, ".snapshot")) == end_offset

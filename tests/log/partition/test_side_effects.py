@@ -34,7 +34,6 @@ def test_a_retry_has_the_time_of_what_it_repeats_and_not_that_of_its_own_arrival
 def test_messages_without_epochs_make_a_follower_forget_the_epochs_it_knows() -> None:
     log = opened()
     appended(log, batch())
-    assert log.epochs is not None
     assert log.epochs.latest_epoch == EPOCH
     log.append_as_follower(batch(base_offset=1, magic=1), now_ms=NOW)
     assert log.epochs.entries == ()
@@ -78,7 +77,6 @@ def test_a_truncation_at_the_end_takes_back_an_epoch_that_has_no_records() -> No
     log = opened()
     appended(log, batch())
     log.assign_epoch_start(LeaderEpoch(7), Offset(1))
-    assert log.epochs is not None
     assert log.epochs.latest_epoch == 7
     assert not log.truncate_to(Offset(1), now_ms=NOW)
     assert log.epochs.latest_epoch == EPOCH
@@ -131,7 +129,6 @@ def test_the_invariants_of_a_log_see_leader_epochs_that_do_not_ascend_or_begin_b
 ) -> None:
     log = opened()
     log.append_as_leader(batch(3), leader_epoch=EPOCH, now_ms=NOW)
-    assert log.epochs is not None
     log.epochs._entries = [EpochEntry(LeaderEpoch(epoch), Offset(start)) for epoch, start in starts]
     log.epochs._shown = None
     with pytest.raises(AssertionError):
@@ -172,27 +169,6 @@ def test_epochs_are_written_where_a_renamed_log_is() -> None:
     log.append_as_leader(batch(), leader_epoch=LeaderEpoch(EPOCH + 1), now_ms=NOW)
     written = image_of(log.storage).files
     assert written[f"topic-0.renamed/{LEADER_EPOCH_FILE}"].split()[2:] == [b"3", b"0", b"4", b"1"]
-    old = opened(settings=config(message_format_version="0.10.2"))
-    old.rename_directory("topic-0.renamed")
-    assert (old.epochs, old.directory) == (None, "topic-0.renamed")
-
-
-def test_a_change_of_settings_leaves_the_epochs_alone_unless_the_format_comes_to_have_some_or_none() -> None:
-    log = opened()
-    appended(log, batch())
-    log.assign_epoch_start(LeaderEpoch(7), Offset(1))
-    log.truncate_to(Offset(1), now_ms=NOW)
-    log.config = config(retention_ms=5)
-    assert log.epochs is not None
-    assert [each.epoch for each in log.epochs.entries] == [EPOCH], "the file does not know of the cut yet"
-    log.config = config(message_format_version="0.10.2")
-    assert log.epochs is None
-    assert not log.storage.exists(f"{DIRECTORY}/{LEADER_EPOCH_FILE}")
-    log.config = config(message_format_version="0.9.0")
-    assert not log.storage.exists(f"{DIRECTORY}/{LEADER_EPOCH_FILE}")
-    log.config = config()
-    assert log.epochs is not None
-    assert log.epochs.entries == ()
 
 
 @pytest.mark.parametrize("log_start_offset", [None, 5])

@@ -222,12 +222,11 @@ def _rebuilds(draws: Draws) -> str:
     bases = [int(segment.base_offset) for segment in written.log.segments]
     for count in range(REBUILDS_A_LIFE):
         before = _snapshots(written)
-        is_clean, magic = count == 0 and draws.is_one_in(4), draws.one((1, 2, 2, 2))
-        is_skipped = magic < 2 or is_clean
+        is_clean = is_skipped = count == 0 and draws.is_one_in(4)
         last_offset = written.end_offset if is_skipped else draws.one(ends)
-        answer = _rebuilt(written, last_offset, magic=magic, is_clean=is_clean)
+        answer = _rebuilt(written, last_offset, is_clean=is_clean)
         wanted = {} if is_skipped else _listed(written, last_offset)
-        what = f"up to {last_offset} of {written.end_offset}, magic {magic}, clean {is_clean}, segments {bases}"
+        what = f"up to {last_offset} of {written.end_offset}, clean {is_clean}, segments {bases}"
         if answer != wanted:
             return f"{what}: {answer}, and {wanted} were written"
         snapshots = _snapshots(written)
@@ -250,13 +249,12 @@ def _snapshots(written: WrittenLog) -> set[int]:
     return {int(name.removesuffix(PRODUCER_SNAPSHOT)) for name in names if name.endswith(PRODUCER_SNAPSHOT)}
 
 
-def _rebuilt(written: WrittenLog, last_offset: int, *, magic: int, is_clean: bool) -> dict[int, tuple[int, int | None]]:
+def _rebuilt(written: WrittenLog, last_offset: int, *, is_clean: bool) -> dict[int, tuple[int, int | None]]:
     """Return the last sequence of each producer, and where its open transaction begins."""
     producers = ProducerState.open(written.log.storage, _FOLDER, name=_FOLDER)
     request = RebuildRequest(
         log_start_offset=Offset(written.start_offset),
         last_offset=Offset(last_offset),
-        magic=magic,
         had_clean_shutdown=is_clean,
         now_ms=NOW,
     )

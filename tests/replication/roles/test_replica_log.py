@@ -65,10 +65,10 @@ def test_after_a_retry_a_follower_still_reads_the_batch_that_was_repeated() -> N
 
 
 def test_of_several_batches_appended_at_once_a_follower_gets_no_more_than_it_asked_for() -> None:
-    log = opened(CURRENT, LogConfig.parse({"message.format.version": "0.10.2"}))
+    log = opened(CURRENT)
     records = [Record(Offset(number), NOW, None, b"value") for number in range(3)]
     plain = build_batch(BatchSpec(magic=1), records)
-    log.append_as_leader(plain, LeaderEpoch(0), NOW)
+    log.append_as_follower(plain, NOW)
     one = SizeBytes(len(plain) // 3)
     assert [len(log.read(Offset(0), SizeBytes(count * one))) for count in (1, 2, 3)] == [one, 2 * one, 3 * one]
 
