@@ -107,6 +107,31 @@ def test_the_cleaner_writes_older_messages_as_magic_2_with_a_horizon_for_tombsto
     assert horizons == [START_MS + RETENTION_MS]
 
 
+@pytest.mark.parametrize(
+    ("release", "has_more", "kept"),
+    [
+        ("3.8", False, [0]),
+        ("3.9", False, [0, 1]),
+        ("3.9", True, [0, 1]),
+        ("4.3", True, [0, 1]),
+        ("4.4", False, [0, 1]),
+        ("4.4", True, [0]),
+    ],
+)
+def test_an_empty_last_batch_stays_up_to_4_3_at_the_end_of_a_pass_and_then_at_the_high_watermark(
+    release: str, has_more: bool, kept: list[int]
+) -> None:
+    """Cleaner.cleanInto: before 3.9 none stays; without it a log would seem to end below where it does."""
+    written = Written.empty(release=Release(release))
+    written.append((b"a", b"1"))
+    written.append((None, b"2"))
+    written.roll()
+    if has_more:
+        written.append((b"b", b"3"))
+    written.clean()
+    assert [batch.base_offset for batch in written.log.segments[0].batches()] == kept
+
+
 def test_older_messages_cannot_be_left_empty_at_the_end_of_a_pass() -> None:
     written = Written.empty()
     written.append((b"a", b"1"), magic=1)

@@ -147,6 +147,7 @@ def said(view: ClusterView, targets: list[list[int]], release: str = "4.4") -> d
 
 def test_a_kept_replica_out_of_sync_is_bad_news_up_to_4_2_and_told_for_4_3() -> None:
     view = cluster([[1, 2, 3]], isr=[[1, 2]])
+    assert "blocked-before-4.3" not in said(view, [[1, 4, 3]], "4.2")
     old = said(view, [[1, 4, 3]], "4.2")["blocked"]
     assert old.is_bad
     assert old.sentence == (

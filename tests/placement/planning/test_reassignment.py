@@ -12,7 +12,13 @@ from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.errors import UsageError
 from broker.ids import BrokerId
 from broker.releases import NEWEST, Release
-from placement.planning.completion import completed_view, completion, unblocked_by_newer_release
+from placement.planning.completion import (
+    completed_view,
+    completion,
+    runs_either,
+    runs_zookeeper,
+    unblocked_by_newer_release,
+)
 from placement.planning.reassignment import LogDirTarget, Reassignment
 from tests.placement.planning.cases import lists, padded, random_plan, random_view
 
@@ -130,6 +136,24 @@ def test_a_kept_replica_out_of_sync_blocks_from_3_8_to_4_2_and_a_shrinking_one_s
 ) -> None:
     done = completion(SWAP_AND_SHRINK, Release(release))
     assert lists(np.where(done.waits_for, SWAP_AND_SHRINK.replicas, -1)) == waiting
+
+
+@pytest.mark.parametrize(
+    ("release", "runs_one", "runs_both"),
+    [("2.7", True, False), ("2.8", True, True), ("3.2", True, True), ("3.3", False, True), ("3.9", False, True)],
+)
+def test_a_cluster_runs_with_zookeeper_as_its_release_usually_does_or_as_asked(
+    release: str, runs_one: bool, runs_both: bool
+) -> None:
+    """KIP-833: KRaft is there from 2.8 on and ready from 3.3 on; 4.0 has no ZooKeeper."""
+    assert (runs_zookeeper(Release(release)), runs_either(Release(release))) == (runs_one, runs_both)
+    assert runs_zookeeper(Release(release), asked=True)
+
+
+def test_zookeeper_cannot_be_asked_for_of_a_release_without() -> None:
+    assert (runs_zookeeper(Release("4.0")), runs_either(Release("4.0"))) == (False, False)
+    with pytest.raises(UsageError, match=r"^release 4\.0 runs without ZooKeeper; the last one with it is 3\.9$"):
+        runs_zookeeper(Release("4.0"), asked=True)
 
 
 def test_rows_that_the_newest_rule_frees_are_named() -> None:
