@@ -115,6 +115,12 @@ class Impact:
         return sum(batch.moved_replicas for batch in self.batches)
 
     @property
+    def leader_changes(self) -> int | None:
+        """Return the number of partitions that another broker leads in the end; None where the view does not say."""
+        now, after = self.before.partitions.leader, self.after.partitions.leader
+        return None if now is None or after is None else int(np.count_nonzero((now >= 0) & (now != after)))
+
+    @property
     def seconds(self) -> float | None:
         """Return the time of all batches, one after the other, at least; None where it is not known."""
         each = [batch.times for batch in self.batches]

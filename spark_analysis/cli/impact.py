@@ -258,6 +258,7 @@ def summary(answer: Answer) -> dict[str, Any]:
         ],
         "moved_replica_count": found.moved_replicas,
         "moved_bytes": found.moved_bytes,
+        "leader_changes": found.leader_changes,
         "seconds": None if found.seconds is None or found.seconds == float("inf") else found.seconds,
         "never_ends": None if found.seconds is None else found.seconds == float("inf"),
         "batches": [batch_row(number, batch) for number, batch in enumerate(found.batches, start=1)],

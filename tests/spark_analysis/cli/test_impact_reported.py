@@ -200,3 +200,23 @@ def test_a_later_batch_moves_on_from_the_directory_of_the_one_before(
     assert found["copied_inside_replica_count"] == 2, "big-0 is there already, big-1 is not"
     empty = impact(capsys, "42-jbod.txt", paths[1], *SIZES)
     assert empty["directories"][0]["broker_id"] == 1
+
+
+@pytest.mark.parametrize(
+    ("dump", "goal", "options"),
+    [
+        ("42-jbod.txt", ("--add", "3"), (*SIZES, "--add", "3")),
+        ("60-dead3.txt", ("--goal", "drain", "--remove", "2"), ()),
+        ("b-factor-over-dead.txt", ("--goal", "factor", "--factor", "2"), ()),
+    ],
+)
+def test_impact_says_of_a_plan_what_the_plan_says(
+    dump: str, goal: tuple[str, ...], options: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [*goal, *(SIZES if SIZES[0] in options else ())]
+    assert run(brokerside, "brokerside", ["plan", str(REPORTED / dump), *given, "--out", str(tmp_path), "--json"]) == 0
+    planned = json.loads(capsys.readouterr().out)
+    found = impact(capsys, dump, tmp_path / "plan.json", *options)
+    assert planned["changed_partition_count"] > 0
+    assert (found["moved_replica_count"], found["moved_bytes"]) == (planned["moved"], planned["moved_bytes"])
+    assert found["leader_changes"] == planned["leader_changes"]
