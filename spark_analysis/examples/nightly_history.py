@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from spark_analysis import register
-from spark_analysis.examples.got_worse import got_worse
 from spark_analysis.examples.usage import run
+from spark_analysis.history import got_worse
 from spark_analysis.questions import balance
 from spark_analysis.sinks import with_run
 

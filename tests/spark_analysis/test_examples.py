@@ -16,10 +16,10 @@ from spark_analysis.engines import LocalEngine, SparkEngine
 from spark_analysis.examples import (
     bytes_by_key,
     dumps_to_table,
-    got_worse,
 )
 from spark_analysis.examples.with_duckdb import distances
 from spark_analysis.examples.with_spark import overloaded_brokers
+from spark_analysis.history import got_worse
 from spark_analysis.jobs import analyse_dumps
 from spark_analysis.sources.dumps import DumpInput
 from spark_analysis.tables.write import TABLES_FOLDER
@@ -77,9 +77,7 @@ def test_bytes_by_key_prefix_and_day_need_no_broker(
 
 
 @pytest.mark.spark
-def test_two_nights_of_reports_into_a_catalog_tell_which_clusters_got_worse(
-    tmp_path: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nights_of_reports_into_a_catalog_tell_which_clusters_got_worse(tmp_path: Path, spark: SparkSession) -> None:
     """A region of `prod` is stopped on the second night and back on the third; `test` stays as it is, and is late."""
     first, stopped = (next(MULTIREGION.glob(f"{number}-*.txt")).read_text(encoding="utf-8") for number in (1, 3))
     nights = {"20": {"prod": first}, "21": {"prod": stopped, "test": first}, "22": {"prod": first, "test": first}}
@@ -92,11 +90,9 @@ def test_two_nights_of_reports_into_a_catalog_tell_which_clusters_got_worse(
             analyse_dumps(LocalEngine(), inputs, None, tmp_path / day / "out", progress=QUIET)
             observed_at = datetime.datetime(2026, 11, int(day), 23, tzinfo=datetime.UTC)
             append_tables(SparkEngine(spark), Sink("nights", day, observed_at), tmp_path / day / "out", ())
-        (worse,) = got_worse.got_worse(spark.table("nights.clusters")).collect()
+        (worse,) = got_worse(spark.table("nights.clusters")).collect()
         assert (worse["cluster"], worse["placer"], worse["leaderless_count_more"]) == ("prod", "dump", 4)
-        assert worse["observed_at"].astimezone(datetime.UTC).day == 21
-        got_worse.main("nights.clusters")
-        assert "|prod" in capsys.readouterr().out
+        assert (worse["change"], worse["observed_at"].astimezone(datetime.UTC).day) == ("worse", 21)
     finally:
         spark.sql("drop schema nights cascade")
 
