@@ -30,7 +30,7 @@ Source: the rules of succession.py.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import attrs
 import numpy as np
@@ -45,6 +45,10 @@ from placement.outages.succession import Successions, successions
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+STATES: Final = ("at_risk", "leaderless", "under_min_isr")
+"""States whose partitions are listed, the worst first."""
 
 
 @attrs.frozen(kw_only=True)
@@ -76,6 +80,15 @@ class Takeover:
     leader_max_over_mean: float | None
 
 
+@attrs.frozen(kw_only=True, eq=False)
+class States:
+    """Hold which partitions are in each bad state, bool[P]."""
+
+    at_risk: BoolArray
+    leaderless: BoolArray
+    under_min_isr: BoolArray
+
+
 @attrs.frozen(kw_only=True)
 class Headroom:
     """Count the partitions with `headroom` in-sync replicas above min.insync.replicas; below 0 they are under it."""
@@ -91,7 +104,7 @@ class Outage:
     `leader` int32[P] is each partition's leader afterwards, -1 for none; `isr_count` int32[P] its in-sync replicas;
     `leader_count` int64[B] what each broker leads then, `leader_count_now` what it leads now. `affected` holds the rows
     of the partitions whose leader or in-sync replicas change, ascending; `coming_back` the partitions at risk, with the
-    brokers of which some must return.
+    brokers of which some must return; `states_now` and `states` the partitions in each state before and afterwards.
     """
 
     lost: tuple[BrokerId, ...]
@@ -105,6 +118,8 @@ class Outage:
     leader_count: Int64Array
     affected: Int64Array
     coming_back: Returns
+    states_now: States
+    states: States
     notes: tuple[str, ...]
 
 
@@ -145,6 +160,8 @@ def outage(view: ClusterView, lost: Iterable[BrokerId]) -> Outage:
         leader_count=_leader_counts(after, gone.size),
         affected=np.flatnonzero(changed).astype(np.int64),
         coming_back=returns(view, found, gone),
+        states_now=states_of(found, before),
+        states=states_of(found, after),
         notes=found.notes,
     )
 
@@ -171,21 +188,24 @@ def is_under_min_isr(found: Successions, after: After) -> BoolArray:
     return (found.min_isr >= 0) & ((after.leader < 0) | (after.isr_count < found.min_isr))
 
 
+def states_of(found: Successions, after: After) -> States:
+    """Return which partitions are in each bad state."""
+    return States(at_risk=~after.clean, leaderless=after.leader < 0, under_min_isr=is_under_min_isr(found, after))
+
+
 def counts_of(found: Successions, after: After) -> Counts:
     """Return the counts of one state of a cluster's partitions."""
     known = found.min_isr >= 0
     judged = bool(known.any()) or not known.size
-    leaderless, under = after.leader < 0, is_under_min_isr(found, after)
-    at = known & ~under & (after.isr_count == found.min_isr)
-    at_risk = ~after.clean
-    sizes = found.size_bytes
+    states, sizes = states_of(found, after), found.size_bytes
+    at = known & ~states.under_min_isr & (after.isr_count == found.min_isr)
     return Counts(
-        leaderless_count=int(np.count_nonzero(leaderless)),
-        under_min_isr_count=int(np.count_nonzero(under)) if judged else None,
+        leaderless_count=int(np.count_nonzero(states.leaderless)),
+        under_min_isr_count=int(np.count_nonzero(states.under_min_isr)) if judged else None,
         at_min_isr_count=int(np.count_nonzero(at)) if judged else None,
         no_replica_count=int(np.count_nonzero(~after.replica)),
-        at_risk_count=int(np.count_nonzero(at_risk)),
-        at_risk_bytes=None if sizes is None else int(sizes[at_risk].sum()),
+        at_risk_count=int(np.count_nonzero(states.at_risk)),
+        at_risk_bytes=None if sizes is None else int(sizes[states.at_risk].sum()),
     )
 
 
@@ -218,6 +238,17 @@ def _headroom(found: Successions, after: After) -> tuple[Headroom, ...]:
     values, counts = np.unique(above, return_counts=True)
     pairs = zip(values.tolist(), counts.tolist(), strict=True)
     return tuple(Headroom(headroom=value, partition_count=count) for value, count in pairs)
+
+
+def states_table(view: ClusterView, found: Outage) -> pa.Table:
+    """Return one row for each partition in a bad state now or after an outage, with a column for each state."""
+    columns = {
+        f"{name}{when}": getattr(states, name)
+        for when, states in (("_now", found.states_now), ("", found.states))
+        for name in STATES
+    }
+    rows = np.flatnonzero(np.any(list(columns.values()), axis=0)).astype(np.int64)
+    return table_of(partition_columns(view, rows) | {name: flags[rows] for name, flags in columns.items()})
 
 
 def affected_table(view: ClusterView, found: Outage) -> pa.Table:

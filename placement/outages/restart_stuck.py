@@ -31,7 +31,7 @@ import numpy as np
 from broker.cluster import PAD, BoolArray, ClusterView, Int32Array, Int64Array
 from broker.errors import RefusedError
 from broker.ids import BrokerId
-from broker.row_flags import members
+from broker.row_flags import any_in_row, members
 from broker.wording import counted
 from placement.outages.elections import leaderless
 from placement.outages.succession import Successions, rows_of
@@ -105,11 +105,10 @@ def _forbidding(
     behind = follows(view, rows, replicas) & ~members(replicas, in_sync)
     # Of a partition without a leader those that may lead it are what is missing.
     unled = leaderless(view)
-    place = np.minimum(np.searchsorted(unled.rows, rows), max(unled.rows.size - 1, 0))
-    for row in np.flatnonzero(np.isin(rows, unled.rows)).tolist():
-        may_lead = np.isin(view.partitions.replicas[rows[row]], unled.candidates[place[row]])
-        may_lead &= replicas[row] >= 0
-        behind[row] = may_lead if may_lead.any() else behind[row]
+    hit = np.isin(rows, unled.rows)
+    ids = view.partitions.replicas[rows[hit]]
+    may_lead = (ids >= 0) & members(ids, unled.candidates[np.searchsorted(unled.rows, rows[hit])])
+    behind[hit] = np.where(any_in_row(may_lead)[:, None], may_lead, behind[hit])
     restarts = np.append(found.live, np.bool_(False))[replicas]
     behind &= restarts.any(axis=1, keepdims=True)
     brokers, counts = np.unique(view.broker_ids[replicas[behind]], return_counts=True)

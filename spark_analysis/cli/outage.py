@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import attrs
 import click
+import pyarrow as pa
 
 from broker.cli import EXIT_REFUSED, printable, takes
 from broker.cluster import ClusterView
@@ -16,7 +17,7 @@ from placement.cli import parse_broker_list
 from placement.outages.copysets import Copysets, copysets, copysets_table
 from placement.outages.fatal import FatalSets, fatal_sets, fatal_table
 from placement.outages.look_ahead import PAIR, RACK, RACK_AND_BROKER, SINGLE, LookAhead, Sweep, look_ahead, sweep_table
-from placement.outages.lost import Outage, affected_table, leaders_table, outage
+from placement.outages.lost import Outage, affected_table, leaders_table, outage, states_table
 from placement.outages.returning import returns_table
 from spark_analysis.cli.cluster_inputs import (
     ClusterOptions,
@@ -26,7 +27,7 @@ from spark_analysis.cli.cluster_inputs import (
     read_cluster,
 )
 from spark_analysis.cli.commands import PROGRAM
-from spark_analysis.cli.outage_text import look_ahead_shown, lost_shown, worst_rows
+from spark_analysis.cli.outage_text import look_ahead_shown, lost_shown, states_json, worst_rows
 from spark_analysis.report.figures import plural
 
 LOST: Final = "lost"
@@ -80,8 +81,9 @@ def outage_command(options: OutageOptions) -> int:
     """Show what losing brokers or racks does: leaders, min-ISR, data at risk, and who takes over.
 
     \b
-    Counts are those of the cluster after the outage. A partition is at risk when
-    no live replica has every committed record.
+    Counts are those of the cluster after the outage; what is wrong already is
+    counted and listed first. A partition is at risk when no live replica has
+    every committed record. --out lists all of them.
     brokerside outage prod.txt --racks racks.csv
     brokerside outage prod.txt --lose 3,4 --lose rack=b --json
     """
@@ -104,6 +106,7 @@ def _one_outage(view: ClusterView, options: OutageOptions, gates: Sequence[Gate]
             "affected_partitions": affected_table(view, found),
             "leaders": leaders_table(view, found),
             "partitions_at_risk": returns_table(view, found.coming_back),
+            "states": states_table(view, found),
         },
         shown=tuple(lost_shown(view, found)),
         views=(view,),
@@ -117,14 +120,19 @@ def _one_outage(view: ClusterView, options: OutageOptions, gates: Sequence[Gate]
 
 
 def _every_outage(view: ClusterView, options: OutageOptions, gates: Sequence[Gate]) -> list[str]:
-    found, fatal, copies = look_ahead(view), fatal_sets(view), copysets(view)
-    tables = {f"outages_of_{sweep.scope}": sweep_table(view, sweep) for sweep in found.sweeps}
+    found, fatal, copies, nothing = look_ahead(view), fatal_sets(view), copysets(view), outage(view, ())
+    tables: dict[str, pa.Table] = {f"outages_of_{sweep.scope}": sweep_table(view, sweep) for sweep in found.sweeps}
     give_answer(
         options,
         kind="outage",
-        summary=summary_of_all(view, found, fatal, copies),
-        tables=tables | {"fatal_sets": fatal_table(fatal), "copysets": copysets_table(copies)},
-        shown=tuple(look_ahead_shown(view, found, fatal, copies)),
+        summary=summary_of_all(view, found, fatal, copies, nothing),
+        tables=tables
+        | {
+            "fatal_sets": fatal_table(fatal),
+            "copysets": copysets_table(copies),
+            "states": states_table(view, nothing),
+        },
+        shown=tuple(look_ahead_shown(view, found, fatal, copies, nothing)),
         views=(view,),
     )
     return list(_failures(view, found, gates))
@@ -185,6 +193,7 @@ def summary_of_lost(view: ClusterView, found: Outage) -> dict[str, Any]:
         "lost": list(found.lost),
         "now": attrs.asdict(found.now),
         "then": attrs.asdict(found.counts),
+        "states": states_json(view, found),
         "pile_up": attrs.asdict(found.takeover),
         "headroom": [attrs.asdict(each) for each in found.headroom],
         "affected_count": int(found.affected.size),
@@ -198,11 +207,13 @@ def summary_of_lost(view: ClusterView, found: Outage) -> dict[str, Any]:
     }
 
 
-def summary_of_all(view: ClusterView, found: LookAhead, fatal: FatalSets, copies: Sequence[Copysets]) -> dict[str, Any]:
+def summary_of_all(
+    view: ClusterView, found: LookAhead, fatal: FatalSets, copies: Sequence[Copysets], now: Outage
+) -> dict[str, Any]:
     """Return the answer for every set of each scope, for programs: the worst sets, and counts of all."""
-    now = outage(view, ())
     return _heading(view, found.notes) | {
         "now": attrs.asdict(found.now),
+        "states": states_json(view, now),
         "headroom": [attrs.asdict(each) for each in now.headroom],
         "set_count": {sweep.scope: sweep.count for sweep in found.sweeps},
         "worst": {sweep.scope: worst_rows(view, sweep) for sweep in found.sweeps},

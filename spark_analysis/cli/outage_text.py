@@ -6,21 +6,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
+import numpy as np
 from rich.console import RenderableType
 from rich.text import Text
 
 from broker.cli import printable
-from broker.cluster import ClusterView
+from broker.cluster import BoolArray, ClusterView
 from broker.units import format_size
 from placement.outages.copysets import Copysets
 from placement.outages.fatal import FatalSets
 from placement.outages.look_ahead import LookAhead, Sweep, sweep_table, worst
-from placement.outages.lost import Headroom, Outage, outage
+from placement.outages.lost import STATES, Headroom, Outage
 from spark_analysis.cli.cluster_inputs import shown_table
 from spark_analysis.report.figures import UNKNOWN, count, decimal, percent, plural, ppm
 
 SHOWN_MAX: Final = 5
+TOPICS_MAX: Final = 100
+PARTITIONS_MAX: Final = 10
 _WORST_MAX: Final = 10
+_STATE_TITLES: Final = ("At risk", "Without a leader", "Under min.insync.replicas")
 _COUNTS: Final = (
     ("leaderless", "leaderless_count"),
     ("under\nmin-ISR", "under_min_isr_count"),
@@ -39,10 +43,11 @@ def worst_rows(view: ClusterView, sweep: Sweep, limit: int = _WORST_MAX) -> list
 
 
 def look_ahead_shown(
-    view: ClusterView, found: LookAhead, fatal: FatalSets, copies: Sequence[Copysets]
+    view: ClusterView, found: LookAhead, fatal: FatalSets, copies: Sequence[Copysets], nothing: Outage
 ) -> Iterator[RenderableType]:
-    """Yield the tables of a look-ahead."""
+    """Yield what is wrong already, after the outage of nothing, and the tables of a look-ahead."""
     yield from _heading(view, found.notes)
+    yield from _states(view, nothing)
     rows = [_row("nothing (now)", attrs.asdict(found.now))]
     for sweep in found.sweeps:
         listed = worst_rows(view, sweep, SHOWN_MAX)
@@ -51,7 +56,7 @@ def look_ahead_shown(
     yield shown_table(f"The worst {SHOWN_MAX} of each kind, of {sizes}", _COLUMNS, rows)
     yield Text()
     yield from _concentration(view, found)
-    yield _headroom(outage(view, ()).headroom)
+    yield _headroom(nothing.headroom)
     yield Text()
     yield shown_table(
         "Fatal sets: losing all of one leaves a partition at risk",
@@ -98,7 +103,65 @@ def lost_shown(view: ClusterView, found: Outage) -> Iterator[RenderableType]:
             f"{decimal(takeover.leader_max_over_mean)} times the mean."
         )
     yield _headroom(found.headroom)
+    yield Text()
+    yield from _states(view, found)
     yield from _coming_back(found)
+
+
+def states_json(view: ClusterView, found: Outage) -> dict[str, Any]:
+    """Return each bad state for programs: partitions in it now and after the outage, its topics, the first partitions.
+
+    There are at most `TOPICS_MAX` topics and `PARTITIONS_MAX` partitions, of those after the outage.
+    """
+    return {
+        name: {
+            "now_count": int(np.count_nonzero(getattr(found.states_now, name))),
+            "count": int(np.count_nonzero(getattr(found.states, name))),
+            "topics": [
+                {"topic": topic, "count": each, "partition_count": whole}
+                for topic, each, whole in topic_counts(view, getattr(found.states, name))[:TOPICS_MAX]
+            ],
+            "partitions": first_partitions(view, getattr(found.states, name)),
+        }
+        for name in STATES
+    }
+
+
+def topic_counts(view: ClusterView, flags: BoolArray) -> list[tuple[str, int, int]]:
+    """Return the topics of the partitions that are flagged, with how many are and how many there are, most first."""
+    topic = view.partitions.topic_index
+    counts = np.bincount(topic[flags], minlength=len(view.topics))
+    wholes = np.bincount(topic, minlength=len(view.topics))
+    order = np.lexsort((np.arange(counts.size), -counts))[: np.count_nonzero(counts)]
+    return [(view.topics[place].name, int(counts[place]), int(wholes[place])) for place in order.tolist()]
+
+
+def first_partitions(view: ClusterView, flags: BoolArray) -> list[str]:
+    """Return the names of the first `PARTITIONS_MAX` partitions that are flagged."""
+    table = view.partitions
+    rows = np.flatnonzero(flags)[:PARTITIONS_MAX].tolist()
+    return [f"{view.topics[table.topic_index[row]].name}-{table.partition_ids[row]}" for row in rows]
+
+
+def _states(view: ClusterView, found: Outage) -> Iterator[RenderableType]:
+    """Yield each bad state after an outage: how many partitions, how many already now, topics, first partitions."""
+    then = " then" if found.lost else " already, before anything is lost"
+    for name, title in zip(STATES, _STATE_TITLES, strict=True):
+        flags, now = getattr(found.states, name), getattr(found.states_now, name)
+        count_then, both = np.count_nonzero(flags), int(np.count_nonzero(flags & now))
+        if not count_then:
+            continue
+        already = f", {count(both)} of them already now" if found.lost else ""
+        yield Text(f"{title}{then}: {plural(int(count_then), 'partition')}{already}", style="bold")
+        topics = topic_counts(view, flags)
+        named = [f"{topic}: {count(each)} of {plural(whole, 'partition')}" for topic, each, whole in topics[:SHOWN_MAX]]
+        more = f"; and {plural(len(topics) - SHOWN_MAX, 'more topic')}" if len(topics) > SHOWN_MAX else ""
+        yield Text(printable(f"  {'; '.join(named)}{more}"))
+        first = first_partitions(view, flags)
+        rest = f"; --out FOLDER writes all {count(int(count_then))}" if count_then > len(first) else ""
+        yield Text(printable(f"  {', '.join(first)}{rest}"))
+    if not found.lost and any(getattr(found.states, name).any() for name in STATES):
+        yield Text()
 
 
 def _coming_back(found: Outage) -> Iterator[RenderableType]:

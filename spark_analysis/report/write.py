@@ -45,7 +45,7 @@ def write_page(out: Path, report: Report) -> Path:
 
 
 def write_for_programs(out: Path, report: Report) -> None:
-    """Write the summary as `out`/report.json its figures as report.prom, and the files of elections."""
+    """Write the summary as `out`/report.json, its figures as report.prom, and the files of elections."""
     _write(out / JSON_NAME, summary_json(report) + "\n")
     _write(out / PROMETHEUS_NAME, prometheus_text(report))
     _write_elections(out, election_files(report))
