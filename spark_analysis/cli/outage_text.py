@@ -24,7 +24,7 @@ SHOWN_MAX: Final = 5
 TOPICS_MAX: Final = 100
 PARTITIONS_MAX: Final = 10
 _WORST_MAX: Final = 10
-_STATE_TITLES: Final = ("At risk", "Without a leader", "Under min.insync.replicas")
+_STATE_TITLES: Final = ("at risk", "without a leader", "under min.insync.replicas")
 _COUNTS: Final = (
     ("leaderless", "leaderless_count"),
     ("under\nmin-ISR", "under_min_isr_count"),
@@ -115,8 +115,8 @@ def states_json(view: ClusterView, found: Outage) -> dict[str, Any]:
     """
     return {
         name: {
-            "now_count": int(np.count_nonzero(getattr(found.states_now, name))),
-            "count": int(np.count_nonzero(getattr(found.states, name))),
+            "now_count": getattr(found.now, f"{name}_count"),
+            "count": getattr(found.counts, f"{name}_count"),
             "topics": [
                 {"topic": topic, "count": each, "partition_count": whole}
                 for topic, each, whole in topic_counts(view, getattr(found.states, name))[:TOPICS_MAX]
@@ -144,23 +144,35 @@ def first_partitions(view: ClusterView, flags: BoolArray) -> list[str]:
 
 
 def _states(view: ClusterView, found: Outage) -> Iterator[RenderableType]:
-    """Yield each bad state after an outage: how many partitions, how many already now, topics, first partitions."""
-    then = " then" if found.lost else " already, before anything is lost"
+    """Yield the bad states after an outage: how many partitions, how many already now, topics, first partitions.
+
+    States of the same partitions share their lines.
+    """
+    shown: dict[bytes, list[str]] = {}
     for name, title in zip(STATES, _STATE_TITLES, strict=True):
-        flags, now = getattr(found.states, name), getattr(found.states_now, name)
-        count_then, both = np.count_nonzero(flags), int(np.count_nonzero(flags & now))
-        if not count_then:
+        shown.setdefault(getattr(found.states, name).tobytes(), []).append(title)
+    then = "then" if found.lost else "already, before anything is lost"
+    now = found.states_now
+    wrong_now = now.at_risk | now.leaderless | now.under_min_isr
+    is_wrong = False
+    for packed, titles in shown.items():
+        flags = np.frombuffer(packed, dtype=np.bool_)
+        whole = int(np.count_nonzero(flags))
+        if not whole:
             continue
-        already = f", {count(both)} of them already now" if found.lost else ""
-        yield Text(f"{title}{then}: {plural(int(count_then), 'partition')}{already}", style="bold")
+        is_wrong = True
+        before = int(np.count_nonzero(flags & wrong_now))
+        already = f", of which {count(before)} in trouble already" if found.lost else ""
+        title = ", ".join(titles)
+        yield Text(f"{title[0].upper()}{title[1:]} {then}: {plural(whole, 'partition')}{already}", style="bold")
         topics = topic_counts(view, flags)
-        named = [f"{topic}: {count(each)} of {plural(whole, 'partition')}" for topic, each, whole in topics[:SHOWN_MAX]]
+        named = [f"{topic}: {count(each)} of {plural(of, 'partition')}" for topic, each, of in topics[:SHOWN_MAX]]
         more = f"; and {plural(len(topics) - SHOWN_MAX, 'more topic')}" if len(topics) > SHOWN_MAX else ""
         yield Text(printable(f"  {'; '.join(named)}{more}"))
         first = first_partitions(view, flags)
-        rest = f"; --out FOLDER writes all {count(int(count_then))}" if count_then > len(first) else ""
+        rest = f"; --out FOLDER writes all {count(whole)}" if whole > len(first) else ""
         yield Text(printable(f"  {', '.join(first)}{rest}"))
-    if not found.lost and any(getattr(found.states, name).any() for name in STATES):
+    if is_wrong and not found.lost:
         yield Text()
 
 

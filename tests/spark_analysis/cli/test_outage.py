@@ -37,6 +37,7 @@ def test_every_outage_is_shown_and_written(tmp_path: Path, capsys: pytest.Captur
         "outages_of_pairs.parquet",
         "outages_of_racks.parquet",
         "outages_of_racks_and_brokers.parquet",
+        "states.parquet",
     ]
     pairs = pq.read_table(tmp_path / "out" / "outages_of_pairs.parquet").to_pylist()
     assert [(row["broker_id"], row["other_broker_id"], row["leaderless_count"]) for row in pairs] == [
@@ -64,6 +65,46 @@ def test_lost_brokers_and_racks_are_lost_together(capsys: pytest.CaptureFixture[
     assert found["must_return"]["without_elr"] == {"broker_ids": [], "order_matters_count": 6}
     assert outage(BASELINE, *RACKS, "--lose", "1-2") == 0
     assert "Without ELR no single broker must return; for 6 partitions it depends on" in capsys.readouterr().out
+
+
+def test_what_is_wrong_already_comes_before_any_loss(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dump = str(REAL / "reported" / "c-sole-in-sync.txt")
+    assert outage(dump) == 0
+    assert (
+        "At risk, without a leader, under min.insync.replicas already, before anything is lost: 2 partitions\n"
+        "  bookings: 2 of 4 partitions\n"
+        "  bookings-0, bookings-1\n"
+    ) in capsys.readouterr().out
+    assert outage(dump, "--lose", "32", "--out", str(tmp_path / "out"), "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    for name in ("at_risk", "leaderless", "under_min_isr"):
+        assert (found["states"][name]["now_count"], found["states"][name]["count"]) == (
+            2,
+            found["then"][f"{name}_count"],
+        )
+    rows = pq.read_table(tmp_path / "out" / "states.parquet").to_pylist()
+    assert [(row["partition"], row["at_risk_now"], row["leaderless"]) for row in rows] == [
+        (0, True, True),
+        (1, True, True),
+    ]
+
+
+def test_what_a_loss_does_is_listed_by_topic_and_the_first_ten_partitions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert outage(KRAFT, "--lose", "1,2", "--out", str(tmp_path / "out")) == 0
+    shown = capsys.readouterr().out
+    assert "At risk, without a leader then: 8 partitions, of which 0 in trouble already\n" in shown
+    assert "  cordoned: 4 of 4 partitions; lone: 3 of 3 partitions; audit: 1 of 3 partitions\n" in shown
+    assert "Under min.insync.replicas then: 14 partitions" in shown
+    assert "orders-0, orders-1; --out FOLDER writes all 14\n" in shown
+    assert pq.read_table(tmp_path / "out" / "states.parquet").num_rows == 14
+    assert outage(KRAFT, "--lose", "1,2", "--json") == 0
+    states = json.loads(capsys.readouterr().out)["states"]
+    assert states["at_risk"]["topics"][2] == {"topic": "audit", "count": 1, "partition_count": 3}
+    assert len(states["under_min_isr"]["partitions"]) == 10
+    assert outage(BASELINE, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["states"]["at_risk"]["count"] == 0
 
 
 def describe(replicas: list[list[int]]) -> str:
