@@ -4,24 +4,27 @@ What it decides: when a delayed operation completes: a produce with acks=all whe
 when enough bytes are there, each at the latest when its time is over.
 
 How:
-Watch lists by key hold the operations; a timing wheel holds their times. An operation that completed
-through one key stays on its other lists until they are walked, or until more than `purge_interval` such
-leftovers are estimated: then all lists are swept.
+Watch lists by key hold the operations; a heap holds their times, in the order of their arrival where
+equal. An operation that completed through one key stays on its other lists until they are walked, or
+until more than `purge_interval` such leftovers are estimated: then all lists are swept.
 
 Example: a fetch of partitions p and q is on two lists; bytes arriving at p complete it, and the entry
 under q is dropped when q is next looked at.
+
+Left out: Kafka's hierarchical timing wheel, which fires the same operations at the same milliseconds.
 
 Source: org.apache.kafka.server.purgatory DelayedOperationPurgatory and DelayedOperation, 4.0.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Hashable, Sequence
 from typing import Final, Generic, Protocol, TypeVar
 
 import attrs
 
-from broker.requests.timing_wheel import Timer, TimerEntry
+from broker.errors import UsageError
 from broker.units import DurationMs, TimeMs
 
 Key = TypeVar("Key", bound=Hashable)
@@ -46,13 +49,10 @@ class DelayedOperation(Protocol):
 class _Waiting:
     operation: DelayedOperation
     is_completed: bool = False
-    timer: TimerEntry[_Waiting] | None = None
 
     def complete(self, *, expired: bool) -> None:
         assert not self.is_completed
         self.is_completed = True
-        if self.timer is not None:
-            self.timer.cancel()
         self.operation.on_complete(expired=expired)
 
     def try_complete(self) -> bool:
@@ -66,7 +66,9 @@ class Purgatory(Generic[Key]):
     """Hold delayed operations, each watched under keys and with an expiry time."""
 
     def __init__(self, *, start_ms: TimeMs, purge_interval: int = PURGE_INTERVAL) -> None:
-        self._timer: Timer[_Waiting] = Timer(start_ms=start_ms)
+        self._now_ms = start_ms
+        self._times: list[tuple[int, int, _Waiting]] = []
+        self._added_count = 0
         self._watched: dict[Key, list[_Waiting]] = {}
         self._purge_interval = purge_interval
         self._delayed_count = 0
@@ -98,10 +100,11 @@ class Purgatory(Generic[Key]):
         self._estimated_count += bool(keys)
         if waiting.try_complete():
             return True
-        waiting.timer = self._timer.add(waiting, TimeMs(now_ms + delay_ms))
-        if waiting.timer is None:
+        if now_ms + delay_ms <= self._now_ms:
             waiting.complete(expired=True)
         else:
+            self._added_count += 1
+            heapq.heappush(self._times, (now_ms + delay_ms, self._added_count, waiting))
             self._delayed_count += 1
         return False
 
@@ -114,20 +117,30 @@ class Purgatory(Generic[Key]):
         return completed_count
 
     def advance(self, now_ms: TimeMs) -> int:
-        """Move the clock, expire the operations whose time is over, and return how many expired."""
-        expired = self._timer.advance(now_ms)
-        for waiting in expired:
+        """Move the clock, expire the operations whose time is over, and return how many expired.
+
+        Raises UsageError if time goes back.
+        """
+        if now_ms < self._now_ms:
+            raise UsageError(f"a purgatory at {self._now_ms} ms cannot go back to {now_ms} ms")
+        self._now_ms = now_ms
+        expired_count = 0
+        while (stop_ms := self.next_stop_ms()) is not None and stop_ms <= now_ms:
+            _, _, waiting = heapq.heappop(self._times)
             self._delayed_count -= 1
+            expired_count += 1
             waiting.complete(expired=True)
         if self._estimated_count - self._delayed_count > self._purge_interval:
             self._estimated_count = self._delayed_count
             for key in list(self._watched):
                 self._keep(key)
-        return len(expired)
+        return expired_count
 
     def next_stop_ms(self) -> TimeMs | None:
         """Return the time at which `advance` next has work; None if no operation waits."""
-        return self._timer.next_stop_ms()
+        while self._times and self._times[0][2].is_completed:
+            heapq.heappop(self._times)
+        return TimeMs(self._times[0][0]) if self._times else None
 
     def _keep(self, key: Key) -> None:
         """Drop the completed operations of `key`, and its watch list if that becomes empty."""

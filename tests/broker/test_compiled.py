@@ -75,13 +75,6 @@ def test_helpers_that_call_each_other_are_compiled_into_the_kernel_in_any_order(
 
 
 @pytest.mark.usefixtures("always_compiled")
-def test_a_helper_that_is_not_named_is_unknown_to_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numba, "njit", recording_njit([], NO_PLACE))
-    with pytest.raises(numba.TypingError, match="doubled"):
-        compiled_with(quadrupled)(one_more_than_quadrupled)(5)
-
-
-@pytest.mark.usefixtures("always_compiled")
 def test_without_a_place_to_cache_a_kernel_is_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[dict[str, Any]] = []
     monkeypatch.setattr(numba, "njit", recording_njit(asked, NO_PLACE))

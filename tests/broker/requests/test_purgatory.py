@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import attrs
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from broker.errors import UsageError
 from broker.requests.purgatory import Purgatory
 from broker.units import DurationMs, TimeMs
 
@@ -51,6 +53,13 @@ def test_leftovers_are_swept_when_there_are_more_than_allowed() -> None:
     assert purgatory.watched_count == 3
     purgatory.advance(TimeMs(1))
     assert purgatory.watched_count == 0
+
+
+def test_time_does_not_go_back() -> None:
+    purgatory = new()
+    purgatory.advance(TimeMs(5))
+    with pytest.raises(UsageError, match=r"^a purgatory at 5 ms cannot go back to 4 ms$"):
+        purgatory.advance(TimeMs(4))
 
 
 @given(
