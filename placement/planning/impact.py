@@ -249,10 +249,13 @@ def _min_isr_states(views: Sequence[ClusterView]) -> States:
 
 
 def _fewer_racks(view: ClusterView) -> BoolArray | None:
+    """Return which partitions stand on fewer racks than they could, bool[P]; a broker that is down is on none."""
     if not view.racks:
         return None
     flags = np.zeros(view.partitions.count, dtype=np.bool_)
-    flags[RACK_SPREAD.violations(assignment_of(view), view.brokers).subjects] = True
+    pairs = zip(view.brokers, view.alive.tolist(), strict=True)
+    brokers = [one if is_alive else attrs.evolve(one, rack=None) for one, is_alive in pairs]
+    flags[RACK_SPREAD.violations(assignment_of(view), brokers).subjects] = True
     return flags
 
 
