@@ -4,10 +4,10 @@ Goals, most important first: the results are the same for any number of processe
 interrupt ends all processes, after what they had begun was undone; little work is done in this process, at once.
 
 How: a ProcessPoolExecutor takes items in runs of similar cost, and only a few runs ahead of the result that is waited
-for, so that results do not pile up. Processes are forked where this process has one thread, in milliseconds; else a
-fork server starts them, as a lock that another thread holds would never be released. Signals are blocked while
-processes start or end. In a worker the first SIGINT or SIGTERM raises KeyboardInterrupt if it works, and later ones do
-not cut short how the work is undone; when its parent is gone, a worker interrupts itself.
+for, so that results do not pile up. A fork server starts the processes: NumPy has threads of its own, and a lock that
+another thread holds would never be released in a fork. Signals are blocked while processes start or end. In a worker
+the first SIGINT or SIGTERM raises KeyboardInterrupt if it works, and later ones do not cut short how the work is
+undone; when its parent is gone, a worker interrupts itself.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from broker.units import MIB
 
@@ -35,14 +34,11 @@ Advance: TypeAlias = Callable[[int], None]
 """Moves a progress bar forward by an amount of work."""
 Work: TypeAlias = Callable[[Item, Advance], Result]
 """Works on an item, moving the progress bar forward; a function that other processes can import."""
-StartMethod: TypeAlias = Literal["fork", "forkserver"]
 _Outcome: TypeAlias = tuple[list[Any], BaseException | None]
 """The results on a run's items before the first that raised an error, and the error."""
 
-PROCESS_COST: Final = 64 * MIB
-"""Work that is worth a forked process of its own, in bytes that are read: a tenth of a second."""
-SERVED_FACTOR: Final = 8
-"""How much more work is worth a process of a fork server, whose start takes half a second."""
+PROCESS_COST: Final = 512 * MIB
+"""Work that is worth a process of its own, whose start takes half a second, in bytes that are read."""
 RUN_COST: Final = 16 * MIB
 RUNS_AHEAD: Final = 32
 _STOPS: Final = (signal.SIGINT, signal.SIGTERM)
@@ -61,14 +57,6 @@ def is_worker() -> bool:
 def core_count() -> int:
     """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def start_method() -> StartMethod:
-    """Return "fork" on Linux if this process has one thread only, else "forkserver"."""
-    try:
-        return "fork" if sys.platform == "linux" and len(os.listdir("/proc/self/task")) == 1 else "forkserver"
-    except OSError:  # Who cannot count threads does not fork.
-        return "forkserver"
 
 
 def in_order(
@@ -122,11 +110,9 @@ class Workers:
     ) -> Iterator[Result]:
         """Yield the results of `work` on the items, in their order; raise what `work` raises, at its item's place."""
         costs = [cost(item) for item in items]
-        method = start_method()
-        process_cost = PROCESS_COST if method == "fork" else PROCESS_COST * SERVED_FACTOR
-        if min(self._jobs, len(items), sum(costs) // process_cost) > 1:
+        if min(self._jobs, len(items), sum(costs) // PROCESS_COST) > 1:
             if self._pool is None:
-                self._start(method, getattr(work, "func", work).__module__)
+                self._start(getattr(work, "func", work).__module__)
             yield from self._shared(work, _runs(items, costs), advance)
             return
         for item, size in zip(items, costs, strict=True):
@@ -140,14 +126,14 @@ class Workers:
             advance(max(0, size - moved[0]))
             yield result
 
-    def _start(self, method: StartMethod, module: str) -> None:
-        """Make the processes ready to start; a fork server loads `module` before it forks them."""
+    def _start(self, module: str) -> None:
+        """Make the processes ready to start; the fork server loads `module` before it forks them."""
         from concurrent.futures import ProcessPoolExecutor  # Late: most commands start no process.
 
-        if method == "forkserver":
-            _start_server(module)
+        _start_server(module)
         self._others = frozenset(multiprocessing.active_children())
-        self._pool = ProcessPoolExecutor(self._jobs, mp_context=multiprocessing.get_context(method), initializer=_begin)
+        context = multiprocessing.get_context("forkserver")
+        self._pool = ProcessPoolExecutor(self._jobs, mp_context=context, initializer=_begin)
 
     def _shared(
         self, work: Work[Item, Result], runs: Iterator[tuple[list[Item], int]], advance: Advance

@@ -16,14 +16,12 @@ import pytest
 from broker import workers
 from broker.errors import InputError
 from broker.workers import Advance, Workers, in_order
-from tests.architecture.house import ROOT
 from tests.log.cli.test_commands import Answer, answer, contents
 from tests.log.samples import DIRECTORY, write_sample
 
 pytestmark = pytest.mark.deep
 
 ITEMS = tuple(range(20))
-METHODS = ("fork", "forkserver")
 SECONDS_MAX = 60
 SLOW = """
 import os, signal, sys, time
@@ -45,8 +43,7 @@ def terminate(number, frame):
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # Ignored, where a test run is in the background.
     signal.signal(signal.SIGTERM, terminate)  # As commands do.
-    workers.PROCESS_COST = workers.RUN_COST = workers.SERVED_FACTOR = 1
-    workers.start_method = lambda: sys.argv[2]
+    workers.PROCESS_COST = workers.RUN_COST = 1
     items = [(number, sys.argv[1]) for number in range(4)]
     try:
         list(workers.in_order(slow, items, cost=lambda _: 1, jobs=2))
@@ -55,28 +52,13 @@ if __name__ == "__main__":
     except Terminated:
         sys.exit(143)
 """
-THREADED = """
-import threading
-from broker.workers import start_method
-
-methods, end = [start_method()], threading.Event()
-thread = threading.Thread(target=end.wait)
-thread.start()
-methods.append(start_method())
-end.set()
-thread.join()
-print(methods)
-"""
 
 
-@pytest.fixture(autouse=True, params=METHODS)
-def method(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
-    """Let the smallest work be worth a process, and start processes both ways."""
+@pytest.fixture(autouse=True)
+def small_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the smallest work be worth a process."""
     monkeypatch.setattr(workers, "PROCESS_COST", 1)
-    monkeypatch.setattr(workers, "SERVED_FACTOR", 1)
     monkeypatch.setattr(workers, "RUN_COST", 3)
-    monkeypatch.setattr(workers, "start_method", lambda: request.param)
-    return str(request.param)
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -206,13 +188,13 @@ def test_output_and_files_are_the_same_for_any_number_of_jobs(words: tuple[str, 
     assert len(alone[0].lines) >= 3
 
 
-def working(folder: Path, method: str) -> tuple[subprocess.Popen[bytes], Path]:
+def working(folder: Path) -> tuple[subprocess.Popen[bytes], Path]:
     """Start two processes that work in their own session; return their parent and the folder with a file of each."""
     made = folder / "made"
     made.mkdir()
     (folder / "program.py").write_text(SLOW)
     process = subprocess.Popen(
-        [sys.executable, "program.py", str(made), method],
+        [sys.executable, "program.py", str(made)],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])},
         stderr=subprocess.PIPE,
@@ -238,12 +220,12 @@ def session_is_empty(leader: int) -> bool:
 @pytest.mark.parametrize("receiver", ["all", "parent", "child"])
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
 def test_a_signal_undoes_what_was_begun_and_ends_all_processes(
-    method: str, receiver: str, number: int, status: int, tmp_path: Path
+    receiver: str, number: int, status: int, tmp_path: Path
 ) -> None:
     """Sent to all as a terminal does, to the parent alone, or to one of its children; only a parent is killed."""
     if (receiver == "child" and number != signal.SIGINT) or (receiver == "all" and number == signal.SIGKILL):
         pytest.skip("no such case")
-    process, made = working(tmp_path, method)
+    process, made = working(tmp_path)
     if receiver == "all":
         os.killpg(process.pid, number)
     else:
@@ -252,9 +234,3 @@ def test_a_signal_undoes_what_was_begun_and_ends_all_processes(
     until(lambda: session_is_empty(process.pid))
     assert (process.returncode, list(made.iterdir())) == (status, [])
     assert printed == b"" or number == signal.SIGKILL
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere processes are never forked")
-def test_a_process_with_another_thread_is_not_forked() -> None:
-    done = subprocess.run([sys.executable, "-c", THREADED], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout == "['fork', 'forkserver']\n"
