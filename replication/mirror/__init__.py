@@ -13,13 +13,10 @@
 
 from __future__ import annotations
 
-from replication.mirror.policy import DefaultPolicy, IdentityPolicy
 from replication.mirror.run import MirrorOptions, MirrorOutcome, run_mirror, with_failures, without_failures
 from replication.mirror.syncs import SyncStore
 
 __all__ = (
-    "DefaultPolicy",
-    "IdentityPolicy",
     "MirrorOptions",
     "MirrorOutcome",
     "SyncStore",

@@ -1,18 +1,15 @@
 """Name mirrored topics and decide which topics are mirrored.
 
-Constraints: a topic that has been on the target is never copied to it again. The default policy writes the source's
-alias before the name, so that every hop is in the name; the identity policy keeps names, and knows only from its
-settings where a topic came from.
+Constraints: a topic that has been on the target is never copied to it again. A copy has the source's alias before its
+name, so that every hop is in the name.
 
 Example:
 
->>> policy = DefaultPolicy()
->>> policy.remote_topic("eu", "ap.orders"), is_cycle(policy, "us.orders", "us")
+>>> remote_topic("eu", "ap.orders"), is_cycle("us.orders", "us")
 ('eu.ap.orders', True)
 
-Source: Kafka connect-mirror-client ReplicationPolicy, DefaultReplicationPolicy, IdentityReplicationPolicy and
-connect-mirror MirrorSourceConnector.shouldReplicateTopic, isCycle, computeAndCreateTopicPartitions, 4.3.1; KIP-382,
-KIP-690, KIP-1074.
+Source: Kafka connect-mirror-client ReplicationPolicy, DefaultReplicationPolicy and connect-mirror MirrorSourceConnector
+.shouldReplicateTopic, isCycle, computeAndCreateTopicPartitions, 4.3.1; KIP-382, KIP-1074.
 """
 
 from __future__ import annotations
@@ -20,114 +17,62 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-import attrs
-
 from broker.ids import TopicPartition
 
-HEARTBEATS: Final = "heartbeats"
+SEPARATOR: Final = "."
+_INTERNAL: Final = ".internal"
 
 
-@attrs.frozen
-class DefaultPolicy:
-    """Put the source's alias before a topic's name; `separates_internal` uses the separator in internal names too."""
-
-    separator: str = "."
-    separates_internal: bool = True
-
-    def remote_topic(self, source: str, topic: str) -> str:
-        """Return the target's name for a topic of cluster `source`."""
-        return f"{source}{self.separator}{topic}"
-
-    def topic_source(self, topic: str) -> str | None:
-        """Return the alias of the cluster that a topic was copied from; None if it is no copy."""
-        parts = topic.split(self.separator)
-        # As Java splits: what is empty at the end does not count.
-        while parts and not parts[-1] and len(topic) > 0:
-            parts.pop()
-        return parts[0] if len(parts) > 1 else None
-
-    def upstream_topic(self, topic: str) -> str | None:
-        """Return a topic's name on the cluster that it was copied from; None if it is no copy."""
-        source = self.topic_source(topic)
-        return None if source is None else topic[len(source) + len(self.separator) :]
-
-    def original_topic(self, topic: str) -> str:
-        """Return the name that a topic had before its first hop."""
-        upstream = self.upstream_topic(topic)
-        return topic if upstream is None or upstream == topic else self.original_topic(upstream)
-
-    def offset_syncs_topic(self, target: str) -> str:
-        """Return the name of the offset syncs topic for cluster `target`."""
-        return f"mm2-offset-syncs{self._internal_separator}{target}{self._internal_suffix}"
-
-    def checkpoints_topic(self, source: str) -> str:
-        """Return the name of the checkpoints topic for cluster `source`."""
-        return f"{source}{self._internal_separator}checkpoints{self._internal_suffix}"
-
-    def is_heartbeats(self, topic: str) -> bool:
-        """Return whether a topic is a heartbeats topic, copied or not."""
-        return self.original_topic(topic) == HEARTBEATS
-
-    def is_internal(self, topic: str) -> bool:
-        """Return whether a topic is an internal one of Kafka or MirrorMaker; since 4.1 no others are (KIP-1074)."""
-        is_sync = topic.startswith("mm2") and topic.endswith(self._internal_suffix)
-        is_checkpoints = topic.endswith(f"{self._internal_separator}checkpoints{self._internal_suffix}")
-        return is_sync or is_checkpoints or topic.startswith(("__", "."))
-
-    @property
-    def _internal_separator(self) -> str:
-        return self.separator if self.separates_internal else "."
-
-    @property
-    def _internal_suffix(self) -> str:
-        return f"{self._internal_separator}internal"
+def remote_topic(source: str, topic: str) -> str:
+    """Return the target's name for a topic of cluster `source`."""
+    return f"{source}{SEPARATOR}{topic}"
 
 
-@attrs.frozen
-class IdentityPolicy(DefaultPolicy):
-    """Keep topic names except heartbeats; `source_alias` is the source that it assumes for every topic."""
-
-    source_alias: str | None = None
-
-    def remote_topic(self, source: str, topic: str) -> str:
-        """Return the target's name for a topic of cluster `source`."""
-        return super().remote_topic(source, topic) if _looks_like_heartbeat(topic) else topic
-
-    def topic_source(self, topic: str) -> str | None:
-        """Return the alias from the settings, whatever the topic."""
-        return super().topic_source(topic) if _looks_like_heartbeat(topic) else self.source_alias
-
-    def upstream_topic(self, topic: str) -> str | None:
-        """Return the same name: any topic may be a copy."""
-        return super().upstream_topic(topic) if _looks_like_heartbeat(topic) else topic
+def topic_source(topic: str) -> str | None:
+    """Return the alias of the cluster that a topic was copied from; None if it is no copy."""
+    # As Java splits: what is empty at the end does not count.
+    source, _, rest = topic.rstrip(SEPARATOR).partition(SEPARATOR)
+    return source if rest else None
 
 
-def is_cycle(policy: DefaultPolicy, topic: str, target: str) -> bool:
-    """Return whether a topic has been on cluster `target` before, as far as its name shows."""
-    source = policy.topic_source(topic)
-    if source is None:
-        return False
-    if source == target:
-        return True
-    upstream = policy.upstream_topic(topic)
-    return upstream is not None and upstream != topic and is_cycle(policy, upstream, target)
+def upstream_topic(topic: str) -> str | None:
+    """Return a topic's name on the cluster that it was copied from; None if it is no copy."""
+    source = topic_source(topic)
+    return None if source is None else topic[len(source) + len(SEPARATOR) :]
 
 
-def is_replicated(policy: DefaultPolicy, topic: str, target: str, *, is_wanted: bool) -> bool:
-    """Return whether a topic is copied to cluster `target`; `is_wanted` is the topic filter's answer."""
-    is_chosen = is_wanted or policy.is_heartbeats(topic)
-    return is_chosen and not policy.is_internal(topic) and not is_cycle(policy, topic, target)
+def original_topic(topic: str) -> str:
+    """Return the name that a topic had before its first hop."""
+    upstream = upstream_topic(topic)
+    return topic if upstream is None else original_topic(upstream)
 
 
-def target_partition(policy: DefaultPolicy, source: str, target: str, partition: TopicPartition) -> TopicPartition:
+def is_internal(topic: str) -> bool:
+    """Return whether a topic is an internal one of Kafka or MirrorMaker; since 4.1 no others are (KIP-1074)."""
+    is_sync = topic.startswith("mm2") and topic.endswith(_INTERNAL)
+    return is_sync or topic.endswith(f".checkpoints{_INTERNAL}") or topic.startswith(("__", "."))
+
+
+def is_cycle(topic: str, target: str) -> bool:
+    """Return whether a topic has been on cluster `target` before, as its name shows."""
+    upstream = upstream_topic(topic)
+    return upstream is not None and (topic_source(topic) == target or is_cycle(upstream, target))
+
+
+def is_replicated(topic: str, target: str) -> bool:
+    """Return whether a topic is copied to cluster `target`, whose filter takes every topic."""
+    return not is_internal(topic) and not is_cycle(topic, target)
+
+
+def target_partition(source: str, target: str, partition: TopicPartition) -> TopicPartition:
     """Return the target partition of a source partition; a topic copied from the target gets its old name."""
-    is_back = policy.topic_source(partition.topic) == target
-    name = policy.original_topic(partition.topic) if is_back else policy.remote_topic(source, partition.topic)
+    is_back = topic_source(partition.topic) == target
+    name = original_topic(partition.topic) if is_back else remote_topic(source, partition.topic)
     return TopicPartition(name, partition.partition)
 
 
 def wanted_partitions(
-    policy: DefaultPolicy, source: str, source_counts: Mapping[str, int], target_counts: Mapping[str, int]
+    source: str, source_counts: Mapping[str, int], target_counts: Mapping[str, int]
 ) -> dict[str, int]:
     """Return the partition count that topics of the target must be created with or raised to, by name and sorted.
 
@@ -135,11 +80,7 @@ def wanted_partitions(
     """
     wanted = {}
     for topic, count in sorted(source_counts.items()):
-        remote = policy.remote_topic(source, topic)
+        remote = remote_topic(source, topic)
         if count > target_counts.get(remote, 0):
             wanted[remote] = count
     return wanted
-
-
-def _looks_like_heartbeat(topic: str) -> bool:
-    return topic.endswith(HEARTBEATS)

@@ -28,7 +28,7 @@ from log.batches.build import BatchSpec, build_batch
 from log.record import Record
 from replication.mirror.checkpoints import CheckpointStore
 from replication.mirror.cluster import MirroredCluster
-from replication.mirror.policy import DefaultPolicy, is_replicated, target_partition, wanted_partitions
+from replication.mirror.policy import is_replicated, target_partition, wanted_partitions
 from replication.mirror.records import Checkpoint, OffsetSync, read_checkpoint, read_offset_sync
 from replication.mirror.syncs import OFFSET_LAG_MAX, SyncQueue, SyncStore
 from replication.simulation.options import WALL_CLOCK_MS
@@ -50,7 +50,6 @@ class MirrorSettings:
 
     source: str = "source"
     target: str = "target"
-    policy: DefaultPolicy = attrs.field(factory=DefaultPolicy)
     offset_lag_max: int = OFFSET_LAG_MAX
     commit_ms: DurationMs = attrs.field(default=DurationMs(6_000))
     checkpoint_ms: DurationMs = attrs.field(default=DurationMs(6_000))
@@ -126,7 +125,7 @@ class MirrorProcess:
     def renamed(self, partition: TopicPartition) -> TopicPartition:
         """Return the target partition of a source partition."""
         settings = self.settings
-        return target_partition(settings.policy, settings.source, settings.target, partition)
+        return target_partition(settings.source, settings.target, partition)
 
     def _again(self, every_ms: int, action: Callable[[], bool | None]) -> None:
         """Repeat an action every `every_ms` until it returns False, or the process dies."""
@@ -166,11 +165,9 @@ class MirrorProcess:
         """Create partitions that the target lacks, and start copying new partitions."""
         settings, target = self.settings, self._target
         counts = {
-            topic: count
-            for topic, count in self._source.counts().items()
-            if is_replicated(settings.policy, topic, settings.target, is_wanted=True)
+            topic: count for topic, count in self._source.counts().items() if is_replicated(topic, settings.target)
         }
-        for topic, count in wanted_partitions(settings.policy, settings.source, counts, target.counts()).items():
+        for topic, count in wanted_partitions(settings.source, counts, target.counts()).items():
             self._log_line(f"the mirror makes {topic} with {count} partitions on the target")
             target.create(topic, count)
         for partition in self._source.partitions():

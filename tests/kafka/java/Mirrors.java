@@ -2,7 +2,6 @@
 // In MirrorMaker's own package, as the classes that decide are visible in it only.
 package org.apache.kafka.connect.mirror;
 
-import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.Map;
 import java.util.OptionalLong;
@@ -85,22 +84,14 @@ public final class Mirrors {
     }
 
     private static ArrayNode policy(JsonNode input) {
-        Map<String, Object> settings = new HashMap<>();
-        settings.put(DefaultReplicationPolicy.SEPARATOR_CONFIG, text(input, "separator"));
-        settings.put(DefaultReplicationPolicy.INTERNAL_TOPIC_SEPARATOR_ENABLED_CONFIG, text(input, "separates"));
-        if (input.hasNonNull("alias")) {
-            settings.put(IdentityReplicationPolicy.SOURCE_CLUSTER_ALIAS_CONFIG, text(input, "alias"));
-        }
-        DefaultReplicationPolicy policy =
-            text(input, "kind").equals("identity") ? new IdentityReplicationPolicy() : new DefaultReplicationPolicy();
-        policy.configure(settings);
+        DefaultReplicationPolicy policy = new DefaultReplicationPolicy();
+        policy.configure(Map.of());
         String topic = text(input, "topic");
         MirrorSourceConnector connector = new MirrorSourceConnector(
-            new SourceAndTarget("one", "two"), policy, each -> !each.startsWith("un"), each -> true);
+            new SourceAndTarget("one", "two"), policy, each -> true, each -> true);
         return row(policy.formatRemoteTopic("one", topic), policy.topicSource(topic), policy.upstreamTopic(topic),
-                policy.originalTopic(topic), policy.offsetSyncsTopic("two"), policy.checkpointsTopic("one"))
-            .add(policy.isHeartbeatsTopic(topic)).add(policy.isInternalTopic(topic))
-            .add(connector.isCycle(topic)).add(connector.shouldReplicateTopic(topic));
+                policy.originalTopic(topic))
+            .add(policy.isInternalTopic(topic)).add(connector.isCycle(topic)).add(connector.shouldReplicateTopic(topic));
     }
 
     private static ArrayNode row(String... texts) {

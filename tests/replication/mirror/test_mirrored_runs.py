@@ -15,7 +15,6 @@ from broker.units import DurationMs, TimeMs
 from replication.mirror import MirrorOptions, SyncStore, run_mirror, with_failures, without_failures
 from replication.mirror.checks import PROMISES, Copy, Failover, check_copy, check_failover, check_groups
 from replication.mirror.cli import mirror
-from replication.mirror.policy import IdentityPolicy
 from replication.mirror.process import MirrorProcess
 from replication.mirror.records import Checkpoint, OffsetSync
 from replication.simulation.faults import Fault
@@ -38,23 +37,12 @@ DYING = dying(CALM, 7_000, 2_000, CALM.source.heal_ms_max)
 SLOW_GROUP = attrs.evolve(
     CALM, commit_group_ms=DurationMs(7_000), settings=attrs.evolve(CALM.settings, offset_lag_max=0)
 )
-IDENTITY = attrs.evolve(CALM, settings=attrs.evolve(CALM.settings, policy=IdentityPolicy()))
 
 
-@pytest.mark.parametrize(
-    ("options", "has_duplicates", "topics"),
-    [
-        (CALM, False, ("source.orders",)),
-        (DYING, True, ("source.orders",)),
-        (SLOW_GROUP, False, ("source.orders",)),
-        (IDENTITY, False, ("orders",)),
-    ],
-)
-def test_every_record_is_copied_and_only_failures_copy_twice(
-    options: MirrorOptions, has_duplicates: bool, topics: tuple[str, ...]
-) -> None:
+@pytest.mark.parametrize(("options", "has_duplicates"), [(CALM, False), (DYING, True), (SLOW_GROUP, False)])
+def test_every_record_is_copied_and_only_failures_copy_twice(options: MirrorOptions, has_duplicates: bool) -> None:
     outcome = run_mirror(options)
-    assert (outcome.findings, outcome.target_topics) == ((), topics)
+    assert (outcome.findings, outcome.target_topics) == ((), ("source.orders",))
     assert any(copy.duplicate_count for copy in outcome.copies) is has_duplicates
     assert sum(len(copy.target) for copy in outcome.copies) > 100
 

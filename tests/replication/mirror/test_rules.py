@@ -12,11 +12,11 @@ from broker.errors import CorruptDataError, UsageError
 from broker.ids import Offset, PartitionId, TopicPartition
 from replication.mirror.checkpoints import CheckpointStore
 from replication.mirror.policy import (
-    DefaultPolicy,
-    IdentityPolicy,
-    is_cycle,
     is_replicated,
+    original_topic,
     target_partition,
+    topic_source,
+    upstream_topic,
     wanted_partitions,
 )
 from replication.mirror.records import (
@@ -28,7 +28,6 @@ from replication.mirror.records import (
 from replication.mirror.syncs import OUTSTANDING_MAX, SYNC_COUNT, TOO_OLD, SyncQueue, SyncState, SyncStore, next_sync
 
 PARTITION = TopicPartition("t", PartitionId(3))
-POLICY = DefaultPolicy()
 
 
 def sync(upstream: int, downstream: int, partition: TopicPartition = PARTITION) -> OffsetSync:
@@ -49,15 +48,8 @@ def sync(upstream: int, downstream: int, partition: TopicPartition = PARTITION) 
     ],
 )
 def test_a_name_has_every_hop(topic: str, source: str | None, upstream: str | None, original: str) -> None:
-    assert (POLICY.topic_source(topic), POLICY.upstream_topic(topic)) == (source, upstream)
-    assert POLICY.original_topic(topic) == original
-
-
-def test_the_topics_that_mirrormaker_keeps_for_itself_are_named_as_kafka_names_them() -> None:
-    assert POLICY.offset_syncs_topic("us") == "mm2-offset-syncs.us.internal"
-    assert POLICY.checkpoints_topic("eu") == "eu.checkpoints.internal"
-    assert DefaultPolicy("_").offset_syncs_topic("us") == "mm2-offset-syncs_us_internal"
-    assert DefaultPolicy("_", separates_internal=False).offset_syncs_topic("us") == "mm2-offset-syncs.us.internal"
+    assert (topic_source(topic), upstream_topic(topic)) == (source, upstream)
+    assert original_topic(topic) == original
 
 
 @pytest.mark.parametrize(
@@ -67,10 +59,6 @@ def test_the_topics_that_mirrormaker_keeps_for_itself_are_named_as_kafka_names_t
         ("ap.orders", True),
         ("us.orders", False),
         ("ap.us.orders", False),
-        ("heartbeats", True),
-        ("unwanted.heartbeats", True),  # No filter has a say.
-        ("us.heartbeats", False),
-        ("unwanted", False),
         ("__consumer_offsets", False),
         ("ap.checkpoints.internal", False),
         ("connect-configs-internal", True),
@@ -78,23 +66,15 @@ def test_the_topics_that_mirrormaker_keeps_for_itself_are_named_as_kafka_names_t
     ],
 )
 def test_to_us_go_neither_topics_that_were_there_nor_internal_ones(topic: str, is_copied: bool) -> None:
-    assert is_replicated(POLICY, topic, "us", is_wanted=not topic.startswith("unwanted")) is is_copied
-
-
-def test_the_identity_policy_keeps_names_but_for_heartbeats_and_sees_a_circle_of_one_hop_only() -> None:
-    policy = IdentityPolicy(source_alias="us")
-    assert (policy.remote_topic("eu", "orders"), policy.remote_topic("eu", "heartbeats")) == ("orders", "eu.heartbeats")
-    assert is_cycle(policy, "orders", "us")
-    assert not is_cycle(policy, "orders", "eu")
-    assert not is_cycle(IdentityPolicy(), "orders", "us")
+    assert is_replicated(topic, "us") is is_copied
 
 
 def test_partitions_are_made_where_the_target_lacks_them_and_never_taken_away() -> None:
-    wanted = wanted_partitions(POLICY, "eu", {"a": 3, "b": 2, "c": 1}, {"eu.b": 5, "eu.c": 1, "a": 9})
+    wanted = wanted_partitions("eu", {"a": 3, "b": 2, "c": 1}, {"eu.b": 5, "eu.c": 1, "a": 9})
     assert wanted == {"eu.a": 3}
-    assert wanted_partitions(POLICY, "eu", {"b": 7}, {"eu.b": 5}) == {"eu.b": 7}
+    assert wanted_partitions("eu", {"b": 7}, {"eu.b": 5}) == {"eu.b": 7}
     copied = TopicPartition("us.orders", PartitionId(1))
-    assert target_partition(POLICY, "eu", "us", copied) == TopicPartition("orders", PartitionId(1))
+    assert target_partition("eu", "us", copied) == TopicPartition("orders", PartitionId(1))
 
 
 # Bytes.
@@ -303,7 +283,7 @@ def test_a_checkpoint_goes_forward_or_follows_a_group_that_went_back(
 def test_checkpoints_are_of_what_can_be_translated_and_each_once() -> None:
     far, near, other = (TopicPartition("t", PartitionId(number)) for number in (3, 4, 5))
     store, syncs = CheckpointStore(), store_of([sync(10, 10), sync(10, 7, near)])
-    renamed = {each: target_partition(POLICY, "eu", "us", each) for each in (far, near, other)}
+    renamed = {each: target_partition("eu", "us", each) for each in (far, near, other)}
     committed = {far: Offset(5), near: Offset(10), other: Offset(1), TopicPartition("x", PartitionId(0)): Offset(1)}
     (only,) = store.emit("g", committed, syncs, renamed)
     assert only == Checkpoint("g", TopicPartition("eu.t", PartitionId(4)), Offset(10), Offset(7))
