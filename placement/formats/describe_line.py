@@ -111,7 +111,7 @@ def as_printed(line: str) -> str:
     """
     found = _SETTINGS.search(line)
     fields, configs = (line, "") if found is None else (line[: found.start()], line[found.end() :])
-    if len(_NAME.findall(fields)) == 1:  # Topic alone: no tab is left.
+    if len(_NAME.findall(fields)) * 2 <= len(_GLUED.findall(fields)):  # Tabs were lost.
         fields = _GLUED.sub(r" \1:", fields).lstrip(" ")
     fields = _LIST.sub(lambda ids: f": {','.join(_ID.findall(ids[0]))} ", fields)
     fields = _NAME.sub(lambda name: f"{_NAMES[name[1].lower()]}:", fields)

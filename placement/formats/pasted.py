@@ -17,6 +17,7 @@ Constraints: nothing is guessed of a row; what stays unreadable is for the reade
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -38,6 +39,8 @@ _UNESCAPED: Final = {"\\t": "\t", "\\n": "\n", "\\r": "", "^I": "\t", "^M": ""}
 _DIGITS: Final = re.compile(r"[0-9][0-9.:,]*")
 _GAPS: Final = re.compile(r"\s+")
 _SUFFIX: Final = re.compile(r"[\"'|,;$\\\s]*$")
+_HELD_MAX: Final = 8 << 20
+_ROW_LENGTH_MAX: Final = 1 << 16  # Each line that is joined to a row copies it.
 PREFIX_LENGTH_MAX: Final = 300  # A pod's name and a timestamp take about a hundred characters.
 
 
@@ -98,6 +101,7 @@ class Cleaning:
     prefix: re.Pattern[str] | None = None
     suffix: str = ""
     is_wrapped: bool = False
+    width: int = 0
 
     @classmethod
     def of(cls, head: str, rows: Rows) -> Cleaning:
@@ -110,13 +114,15 @@ class Cleaning:
         suffix = _shared_suffix([line for line in lines if rows.start.search(line)]) if prefix or is_escaped else ""
         if prefix is not None or suffix:
             lines = [_cut(line, prefix, suffix) for line in lines]
+        width = _width(lines, rows)
         return cls(
             rows,
             is_plain=plain(head) == head,
             is_escaped=is_escaped,
             prefix=prefix,
             suffix=suffix,
-            is_wrapped=any(goes_on for _, goes_on in _joined(lines, rows)),
+            is_wrapped=width > 0 or any(goes_on for _, goes_on in _joined(lines, rows, 0)),
+            width=width,
         )
 
     @property
@@ -134,7 +140,7 @@ class Cleaning:
             return shown
         found: list[str] = []
         empty = 0
-        for line, goes_on in _joined(shown.split("\n"), self.rows):
+        for line, goes_on in _joined(shown.split("\n"), self.rows, self.width):
             if goes_on:
                 empty += 1
                 found[-1] = line
@@ -144,9 +150,24 @@ class Cleaning:
         return "\n".join(found + [""] * empty)
 
     def chunks(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """Return the same text in blocks of whole lines, cleaned; a row that was wrapped at a block's end is not."""
+        """Return the same text in blocks of whole lines, cleaned; the last row of a block waits for the next one."""
+        held = ""
         for block in line_blocks(chunks):
-            yield block.data if block.overlong else self.applied(escaped(block.data)).encode()
+            text = held + escaped(block.data)
+            cut = self._last_row(text) if self.is_wrapped and len(text) < _HELD_MAX else len(text)
+            held = text[cut:]
+            yield self.applied(text[:cut]).encode()
+        yield self.applied(held).encode()
+
+    def _last_row(self, text: str) -> int:
+        """Return where the line of the last row of `text` begins."""
+        end = len(text)
+        while end > 0:
+            begin = text.rfind("\n", 0, end - 1) + 1
+            if self.rows.start.search(text, begin, end):
+                return begin
+            end = begin
+        return 0
 
 
 def cleaned(text: str, rows: Rows) -> str:
@@ -197,19 +218,37 @@ def _cut(line: str, prefix: re.Pattern[str] | None, suffix: str) -> str:
     return rest.rstrip().removesuffix(suffix) if suffix else rest
 
 
-def _joined(lines: Iterable[str], rows: Rows) -> Iterator[tuple[str, bool]]:
-    """Yield each line, and whether it goes on with the row above, with which it is then joined."""
+def _joined(lines: Iterable[str], rows: Rows, width: int) -> Iterator[tuple[str, bool]]:
+    """Yield each line, and whether it goes on with the row above, with which it is then joined.
+
+    Lines of exactly `width` characters go on in any case, as a terminal breaks them; 0 stands for no such width.
+    """
     row: str | None = None
+    piece = ""
     for line in lines:
-        if rows.is_open is not None and row is not None and _continues(row, line, rows):
-            gap = " " if _FIELD.match(line) else ""
-            row = row.rstrip("\r") + gap + line.lstrip()
-            yield row, True
-            continue
-        row = line if rows.start.search(line) else None
+        if row is not None and len(row) < _ROW_LENGTH_MAX and line.strip() and rows.start.search(line) is None:
+            if 0 < width == len(piece):
+                row, piece = row + line.rstrip("\r"), line.rstrip("\r")
+                yield row, True
+                continue
+            if rows.is_open is not None and rows.is_open(row, line):
+                gap = " " if _FIELD.match(line) else ""
+                row, piece = row.rstrip("\r") + gap + line.lstrip(), line.rstrip("\r")
+                yield row, True
+                continue
+        row = line.rstrip("\r") if rows.start.search(line) else None
+        piece = line.rstrip("\r")
         yield line, False
 
 
-def _continues(row: str, line: str, rows: Rows) -> bool:
-    assert rows.is_open is not None
-    return bool(line.strip()) and rows.start.search(line) is None and rows.is_open(row, line)
+def _width(lines: list[str], rows: Rows) -> int:
+    """Return the width at which a terminal has broken most of the longest rows; 0 if none has."""
+    if rows.is_open is None:
+        return 0
+    widest = max((len(line.rstrip("\r")) for line in lines), default=0)
+    full = [
+        rows.start.search(after) is None
+        for line, after in itertools.pairwise(lines)
+        if len(line.rstrip("\r")) == widest and rows.start.search(line)
+    ]
+    return widest if len(full) > 1 and sum(full) * 2 > len(full) else 0

@@ -14,7 +14,7 @@ import attrs
 from broker.errors import InputError
 from broker.ids import INT32_MAX, BrokerId
 from placement.formats.csv_line import csv_rows, own_text
-from placement.formats.documents import plain
+from placement.formats.documents import check_objects, plain
 
 RACKS_BYTES_MAX: Final = 64 << 20  # A million brokers; no racks file is larger.
 _HEADINGS: Final = (("broker", "rack"), ("cluster", "broker", "rack"))
@@ -80,6 +80,7 @@ def read_racks(data: bytes, *, source: str) -> Racks:
 
 
 def _read_json(text: str, gathered: _Gathered) -> None:
+    check_objects(text, source=gathered.source)
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:

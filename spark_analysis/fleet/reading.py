@@ -149,6 +149,8 @@ def parse_recipe(text: str, *, source: str) -> Recipe:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"not TOML: {error}", source=source) from None
+    except RecursionError:
+        raise InputError("not a recipe: it is nested thousands of levels deep", source=source) from None
     except ValueError:  # Python reads numbers of up to 4,300 digits.
         raise InputError("not a recipe: a number has thousands of digits", source=source) from None
     top = _Section(document, "", source).known("fleet", "shape")

@@ -20,6 +20,8 @@ from broker.small_files import unreadable
 CHUNK_SIZE_BYTES: Final = 1_048_576
 COMPRESSED: Final = (".gz", ".zst", ".bz2")
 """The endings of compressed files; how one is compressed is read from its first bytes."""
+EXPANDED_BYTES_MAX: Final = 64 << 20
+EXPANSION_MAX: Final = 64  # Dumps shrink to about a twentieth, indented JSON of many partitions to a fiftieth.
 _MAGICS: Final = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"BZh", "bzip2"))
 
 
@@ -28,18 +30,36 @@ def read_chunks(path: str, *, chunk_size_bytes: int = CHUNK_SIZE_BYTES, source: 
 
     Raises InputError if the file cannot be read, or its compressed data is damaged; it names `source`, or the path.
     """
-    yield from _chunks(lambda: _opened(path, codec_of(path)), chunk_size_bytes, source or path)
+    yield from _chunks(lambda: _opened(path, codec_of(path)), chunk_size_bytes, _limit_of(path), source or path)
+
+
+def _limit_of(path: str) -> int | None:
+    """Return how many bytes a compressed file may expand to, None for any other file."""
+    try:
+        if codec_of(path) is not None:
+            return max(EXPANDED_BYTES_MAX, EXPANSION_MAX * Path(path).stat().st_size)
+    except OSError:  # Its reader says why.
+        pass
+    return None
 
 
 def chunks_of(content: bytes, *, source: str) -> Iterator[bytes]:
     """Yield the bytes of a file's content, decompressed, in pieces; raise InputError as `read_chunks` does."""
-    yield from _chunks(lambda: _opened(io.BytesIO(content), _codec(content)), CHUNK_SIZE_BYTES, source)
+    limit = None if _codec(content) is None else max(EXPANDED_BYTES_MAX, EXPANSION_MAX * len(content))
+    yield from _chunks(lambda: _opened(io.BytesIO(content), _codec(content)), CHUNK_SIZE_BYTES, limit, source)
 
 
-def _chunks(opened: Callable[[], AbstractContextManager[Any]], chunk_size_bytes: int, said: str) -> Iterator[bytes]:
+def _chunks(
+    opened: Callable[[], AbstractContextManager[Any]], chunk_size_bytes: int, limit: int | None, said: str
+) -> Iterator[bytes]:
+    size_bytes = 0
     try:
         with opened() as file:
             while chunk := file.read(chunk_size_bytes):
+                size_bytes += len(chunk)
+                if limit is not None and size_bytes > limit:
+                    what = f"expands to more than {limit:,} bytes, many times its size; unpack it first to have it read"
+                    raise InputError(what, source=said)
                 yield bytes(chunk)
     except FileNotFoundError as error:
         raise unreadable(said, error) from None

@@ -1,0 +1,117 @@
+"""Files of under 1 MB that somebody made to hurt: each command answers or says one sentence, within memory and time."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pytest
+
+from broker.cli import EXIT_FAILED, EXIT_REFUSED
+from tests.architecture.house import ROOT
+
+MEMORY_BYTES_MAX: Final = 1 << 30
+ADDRESS_SPACE_BYTES_MAX: Final = 6 << 30  # Compiled code and Arrow reserve more than they use.
+START_SECONDS: Final = 20  # Interpreter, imports, kernels of an empty cache: what a file of one row takes, with room.
+SECONDS_PER_MB: Final = 20
+GOOD: Final = (
+    "Topic: a\tPartitionCount: 1\tReplicationFactor: 2\tConfigs: \n"
+    "\tTopic: a\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\n"
+)
+SURROGATES: Final = {"topic": "\ud800" * 9, "partitions": [{}]}
+ROW: Final = b"Topic: a Partition: 0 Leader: 1 Replicas: 1 Isr: 1\n"
+
+
+def _wide(rows: int, width: int, step: int = 0) -> bytes:
+    lines = [f"Topic: t\tPartitionCount: {rows}\tReplicationFactor: {width}\tConfigs: min.insync.replicas=2"]
+    for row in range(rows):
+        ids = ",".join(map(str, range(row * step, row * step + width)))
+        lines.append(f"\tTopic: t\tPartition: {row}\tLeader: {row * step}\tReplicas: {ids}\tIsr: {ids}")
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _many_topics(count: int) -> bytes:
+    return b"".join(b"Topic: t%d\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\n" % each for each in range(count))
+
+
+def _bomb(piece: bytes, size_bytes: int, before: bytes = b'{"partitions":[', after: bytes = b"{}]}") -> bytes:
+    return before + piece * (size_bytes // len(piece)) + after
+
+
+MAKERS: Final[dict[str, Callable[[], bytes]]] = {
+    "one row of 8,000": lambda: _wide(1, 8_000),
+    "two rows of 30,000": lambda: _wide(2, 30_000, 1)[:999_000],
+    "ids twice": lambda: _wide(1, 30_000).replace(b"0,1,2,3,", b"0,1,2,29999,"),
+    "objects in gzip": lambda: gzip.compress(_bomb(b"{},", 250 << 20)),
+    "objects in gzip below the limit of size": lambda: gzip.compress(_bomb(b"{},", 60 << 20)),
+    "lists in bzip2": lambda: bz2.compress(_bomb(b"[],", 60 << 20)),
+    "rows in zstandard": lambda: bytes(pa.compress(ROW * 8_000_000, "zstd", asbytes=True)),
+    "rejects in gzip": lambda: gzip.compress(b"Topic: a Partition: x Leader: 1\n" * 1_900_000),
+    "nested lists": lambda: b'{"a":' + b"[" * 900_000,
+    "nested objects": lambda: b'{"a":' * 180_000,
+    "braces in text": lambda: b'x {"a": 1 ' * 90_000,
+    "braces that open": lambda: b"x {\"\n" * 150_000,
+    "digits": lambda: b'{"version":1,"partitions":[{"topic":"a","partition":' + b"9" * 900_000 + b',"replicas":[1]}]}',
+    "exponents": lambda: b'{"brokers":[' + b'{"Broker":1e999,"Replicas":1e308,"Leaders":-1},' * 18_000 + b"{}]}",
+    "topics": lambda: _many_topics(18_000),
+    "NULs": lambda: b"\x00" * 999_000,
+    "NULs in rows": lambda: GOOD.replace("\t", "\x00").encode() * 6_000,
+    "surrogates": lambda: json.dumps({"brokers": [], "topics": [SURROGATES] * 9_000}).encode(),
+    "blanks": lambda: b"Topic:" + b" \t" * 450_000 + b"a",
+    "commas": lambda: b"Topic: a\tPartition: 0\tLeader: 1\tReplicas: " + b"1, " * 300_000,
+    "escapes": lambda: b"Topic: a\\tPartition: 0\\n" * 40_000,
+    "sequences": lambda: b"\x1b]0;" * 240_000,
+    "prefixes": lambda: b"".join(b"%d-%d| Topic: a Partition: 0\n" % (each, each) for each in range(28_000)),
+    "wrapped": lambda: b"Topic: a\n" + b"x,\n" * 300_000,
+}  # fmt: skip
+COMMANDS: Final[dict[str, tuple[str, ...]]] = {
+    "report": ("report", "FILE", "--engine", "local", "--quiet", "--out", "OUT"),
+    "report --sizes": ("report", "good.txt", "--sizes", "FILE", "--engine", "local", "--quiet", "--out", "OUT"),
+    "plan": ("plan", "FILE", "--goal", "balance", "--out", "OUT"),
+    "outage": ("outage", "FILE", "--lose", "1"),
+    "roll": ("roll", "FILE"),
+    "impact": ("impact", "good.txt", "FILE"),
+}
+
+
+def _limited() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE_BYTES_MAX, ADDRESS_SPACE_BYTES_MAX))
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("kind", MAKERS)
+def test_a_hostile_file_costs_little_and_ends_in_one_sentence(kind: str, command: str, tmp_path: Path) -> None:
+    data = MAKERS[kind]()
+    assert len(data) < 1_000_000, "a file of under 1 MB"
+    (tmp_path / "hostile").write_bytes(data)
+    (tmp_path / "good.txt").write_text(GOOD)
+    words = [word.replace("FILE", "hostile").replace("OUT", "out") for word in COMMANDS[command]]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    program = [sys.executable, "-m", "spark_analysis", *words]
+    seconds = START_SECONDS + SECONDS_PER_MB * max(1, len(data) / 1e6)
+    with (
+        (tmp_path / "said").open("wb") as said,
+        subprocess.Popen(
+            program, cwd=tmp_path, env=environment, preexec_fn=_limited, stdout=said, stderr=said
+        ) as running,
+    ):
+        _, status, used = os.wait4(running.pid, 0)
+        running.returncode = os.waitstatus_to_exitcode(status)
+    text = (tmp_path / "said").read_text(errors="replace")
+    assert "Traceback" not in text
+    assert running.returncode in (0, EXIT_REFUSED, 2), (running.returncode, text[-500:])
+    assert running.returncode != EXIT_FAILED
+    assert used.ru_maxrss * 1024 < MEMORY_BYTES_MAX, f"{used.ru_maxrss / 1024:.0f} MiB"
+    assert used.ru_utime + used.ru_stime < seconds, f"{used.ru_utime + used.ru_stime:.0f} s"
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e]", text), "nothing of it reaches the terminal raw"
