@@ -24,6 +24,7 @@ __all__ = (
     "gain_of",
     "gains",
     "gains_known",
+    "next_steps",
     "outage_counts",
     "plan_notes",
     "restarts_in_words",
@@ -171,7 +172,7 @@ def gain_of(plan: LeastPlan, name: str) -> tuple[int | None, int | None]:
 
 
 def plan_notes(plans: Sequence[LeastPlan]) -> Iterator[str]:
-    """Yield what is to be known of the plans, each sentence once, with the plans that it is about."""
+    """Yield what is to be known of the plans: one note of all of them, and one of each."""
     about: dict[str, list[str]] = {}
     for plan in plans:
         of_plan = [f"there is no plan: {plan.refused}"] if plan.refused is not None else []
@@ -181,8 +182,12 @@ def plan_notes(plans: Sequence[LeastPlan]) -> Iterator[str]:
             of_plan.append("made from where reassignments in progress will end")
         for each in (*of_plan, *plan.notes):
             about.setdefault(each, []).append(GOALS[plan.goal])
+    together: dict[str, list[str]] = {}
     for sentence, goals in about.items():
-        yield f"{'All plans' if len(goals) == len(plans) > 1 else ', '.join(goals).capitalize()}: {sentence}."
+        whom = "All plans" if len(goals) == len(plans) > 1 else ", ".join(goals).capitalize()
+        together.setdefault(whom, []).append(sentence)
+    for whom, sentences in together.items():
+        yield f"{whom}: {'; '.join(sentences)}."
 
 
 def outage_counts(outage: WorstOutage) -> list[tuple[int | None, int | None]]:
@@ -215,15 +220,12 @@ def command_items(detail: ClusterDetail, tolerance: float, commands: Commands) -
 
 
 def _lines(detail: ClusterDetail, tolerance: float, commands: Commands) -> Iterator[tuple[str, tuple[str | None, ...]]]:
-    """Yield what commands do, and the commands; the first plan first, then those that change anything at all."""
-    for step in (*recovery_steps(detail, commands), preferred_step(detail, commands, tolerance)[0]):
-        if step is not None and step.command is not None:
-            yield f"{step.words[0].upper()}{step.words[1:]}:", (step.command,)
-    yield "See what every outage does:", (commands.outage(),)
+    """Yield what commands do, and the commands: those of plans, the first plan first, of outages and of restarts."""
     first = first_plan(detail, tolerance)
     plans = [plan for plan in detail.advice.plans if _of(commands, "plan", plan) is not None]
     for plan in sorted(plans, key=lambda plan: plan is not first):
         size = "left to the command" if plan.refused is not None else plan_in_words(plan)
         what = f"Plan, {GOALS[plan.goal]}: {size}. Then check it, and that the cluster is still as it was:"
         yield what, (commands.plan(plan), commands.check(plan))
+    yield "See what every outage does:", (commands.outage(),)
     yield "Schedule the restarts:", (commands.roll(),)

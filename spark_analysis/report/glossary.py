@@ -28,6 +28,9 @@ WORDS: Final = (
     ("balance, leaders only, racks only", "goals of plans: loads as even as can be; the same by reordering replicas, "
                                           "which copies nothing; every partition on as many racks as it can be, other "
                                           "replicas where they are"),
+    ("gains", "measures before and after a plan, which keeps the rack rule or restores it: where partitions are on "
+              "fewer racks than possible, or a measure is marked ≥, it may move more than the measure says; even bytes "
+              "brings every broker within {bytes_tolerance} % of the bytes that racks let it reach"),
     ("worst outage", "the loss of one broker, or of one rack, that leaves most partitions at risk; of equals, most "
                      "leaderless, then most under min-ISR"),
     ("at risk", "no live replica of the partition has every committed record"),

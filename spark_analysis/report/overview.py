@@ -5,8 +5,9 @@ from __future__ import annotations
 from spark_analysis.report.figures import UNKNOWN, count, plural, quantity
 from spark_analysis.report.model import Report
 from spark_analysis.report.rows import InputCount
+from spark_analysis.report.states import is_at_best, nearly_even
 
-__all__ = ("input_notes", "totals", "what_in_words")
+__all__ = ("files_lines", "input_notes", "no_findings", "totals", "what_in_words")
 
 
 def what_in_words(report: Report) -> str:
@@ -24,6 +25,18 @@ def what_in_words(report: Report) -> str:
     some = "" if len(report.current_rows) == 1 else "some "
     dumps = plural(len(report.rows), "dump")
     return f"{dumps} of {clusters}, {some}taken one after another, from {inputs}. The figures are of the last."
+
+
+def no_findings(report: Report) -> str:
+    """Return what is said of a report without a cluster to look at."""
+    if any(row.facts.replica_count is None for row in report.current_rows):
+        return "Nothing to look at in what the dumps show."
+    if later := report.rest.uneven_count(report.run.tolerance):
+        return f"{plural(later, 'cluster')} after the first {count(len(report.rows))} by rank: see tables/measures."
+    even = all(is_at_best(row.over_brokers) for row in report.current_rows) and not report.rest.uneven_count(0.0)
+    return (
+        "Every cluster is as even as it can be." if even else f"Every cluster is {nearly_even(report.run.tolerance)}."
+    )
 
 
 def files_lines(report: Report) -> list[str]:

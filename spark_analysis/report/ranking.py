@@ -12,12 +12,23 @@ import attrs
 
 from broker.drawing.element import visible
 from spark_analysis.report.figures import ppm
-from spark_analysis.report.model import QUANTITIES, ClusterRow, Report
+from spark_analysis.report.model import QUANTITIES, ClusterDetail, ClusterRow, Report
 from spark_analysis.report.states import STATES, State
 from spark_analysis.tables.limits import ROWS_MAX
 
-__all__ = ("NAME_LENGTH_MAX", "SERVED_MAX", "columns_of", "filters", "listed_rows", "ranking_data", "ranking_heads")
+__all__ = (
+    "FIRST_MAX",
+    "NAME_LENGTH_MAX",
+    "SERVED_MAX",
+    "columns_of",
+    "filters",
+    "first_rows",
+    "listed_rows",
+    "ranking_data",
+    "ranking_heads",
+)
 
+FIRST_MAX: Final = 5
 SERVED_MAX: Final = 100
 NAME_LENGTH_MAX: Final = 120
 
@@ -31,6 +42,12 @@ class Column:
     value: Callable[[ClusterRow], Any]
     definition: str | None = None
     look: bool = False
+
+
+def first_rows(report: Report) -> list[ClusterDetail]:
+    """Return the clusters of the present to look at first, those that are shown in full."""
+    rows = {row.place for row in report.current_rows if not row.healthy}
+    return [detail for detail in report.details if detail.row.place in rows][:FIRST_MAX]
 
 
 def listed_rows(report: Report) -> tuple[ClusterRow, ...]:

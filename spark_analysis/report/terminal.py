@@ -23,10 +23,10 @@ from spark_analysis.report.figures import count, percent, plural, ppm, share_of
 from spark_analysis.report.model import QUANTITIES, ClusterDetail, ClusterRow, Report
 from spark_analysis.report.moments import moments_json
 from spark_analysis.report.now import missing_most, rackless_count, state_count
-from spark_analysis.report.overview import files_lines, total_of, what_in_words
+from spark_analysis.report.overview import files_lines, no_findings, total_of, what_in_words
 from spark_analysis.report.recovery import must_return, recovery_steps
 from spark_analysis.report.since import courses, since_json, since_lines
-from spark_analysis.report.states import STATES, is_at_best, nearly_even
+from spark_analysis.report.states import STATES
 
 _WORST_SHOWN: Final = 3
 LISTED_MAX: Final = 100
@@ -51,7 +51,7 @@ def terminal_summary(report: Report, *, line_length_max: int | None = None) -> R
     # Where bytes are known, the third of the worst gives way to the line about what to do next.
     spare = _LINES_MAX - len(lines) - 1 - (report.run.kind == "dumps")
     worst = [row for row in report.current_rows if not row.healthy][: min(_WORST_SHOWN, spare)]
-    lines.append(Text("First to look at:" if worst else _no_findings(report), style="bold"))
+    lines.append(Text("First to look at:" if worst else no_findings(report), style="bold"))
     lines += [_worst_line(row, several) for row in worst]
     following = _next_lines(report, worst)
     lines += following
@@ -97,17 +97,6 @@ def _leaderless_lines(report: Report) -> list[Text]:
         lines.append(Text(visible(f"First, for {detail.row.place}., {first}"), style="bold red"))
         lines += [Text(visible(f"  {other}")) for other in others if len(lines) < _STEPS_SHOWN]
     return lines
-
-
-def _no_findings(report: Report) -> str:
-    if any(row.facts.replica_count is None for row in report.current_rows):
-        return "Nothing to look at in what the dumps show."
-    if later := report.rest.uneven_count(report.run.tolerance):
-        return f"{plural(later, 'cluster')} after the first {count(len(report.rows))} by rank: see tables/measures."
-    even = all(is_at_best(row.over_brokers) for row in report.current_rows) and not report.rest.uneven_count(0.0)
-    return (
-        "Every cluster is as even as it can be." if even else f"Every cluster is {nearly_even(report.run.tolerance)}."
-    )
 
 
 def _rows_line(report: Report) -> Text:
