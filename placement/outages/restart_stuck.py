@@ -90,8 +90,7 @@ def check_in_sync(view: ClusterView, stuck: Stuck, *, margin: int) -> None:
         f"{count:,} of {counted(view.partitions.count, 'partition')} {'is' if count == 1 else 'are'} at or under "
         f"{least} because replicas are out of sync, "
         f"on broker{'' if len(stuck.replica_count_by_broker) == 1 else 's'} {where}; "
-        "bring these brokers back and wait until every replica is in sync, or give --despite-out-of-sync, which "
-        f"restarts the brokers of {'this partition' if count == 1 else 'each of these partitions'} one at a time"
+        "bring these brokers back and wait until every replica is in sync"
     )
 
 

@@ -17,6 +17,7 @@ from rich.text import Text
 from broker.cli import EXIT_REFUSED, printable, takes
 from broker.cli_options import COUNT
 from broker.cluster import BoolArray, ClusterView, Int64Array
+from broker.errors import RefusedError
 from broker.wording import counted
 from placement.cli import parse_broker_list
 from placement.outages.arrow import partition_columns, table_of
@@ -33,6 +34,9 @@ from spark_analysis.cli.cluster_inputs import (
 )
 from spark_analysis.cli.commands import PROGRAM
 
+_DESPITE: Final = (
+    ", or give --despite-out-of-sync, which restarts the brokers of each of these partitions one at a time"
+)
 _NAMED_MAX: Final = 5
 _STUCK_SHOWN_MAX: Final = 8
 _BROKERS_SHOWN_MAX: Final = 20
@@ -92,13 +96,16 @@ def roll(options: RollOptions) -> int:
     controllers = () if options.controllers is None else parse_broker_list(options.controllers)
     with read_cluster(options.dump, options) as cluster:
         view = cluster.view
-        found = restart_schedule(
-            view,
-            margin=options.margin,
-            batch_max=options.max_batch,
-            controllers=controllers,
-            despite_out_of_sync=options.despite_out_of_sync,
-        )
+        try:
+            found = restart_schedule(
+                view,
+                margin=options.margin,
+                batch_max=options.max_batch,
+                controllers=controllers,
+                despite_out_of_sync=options.despite_out_of_sync,
+            )
+        except RefusedError as refused:
+            raise RefusedError(f"{refused}{_DESPITE}") from None
         fewer = savings(view, found)
         give_answer(
             options,

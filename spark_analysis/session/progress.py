@@ -1,4 +1,4 @@
-"""Show the progress of a long job on stderr: a bar on a terminal, a line in 10 seconds elsewhere.
+"""Show the progress of a long job on stderr: a bar on a terminal, elsewhere a line in 10 seconds if it changed.
 
 The total is known beforehand (clusters of a fleet, files to read); the number done only grows and never exceeds it,
 also when Spark repeats a task. It comes from `bar.advance`, or from a function that is asked five times a second.
@@ -67,7 +67,7 @@ def progress(
     """
     bar, console = Bar(title, total, unit), Console(file=sys.stderr if stream is None else stream)
     can_draw = console.is_terminal and not console.is_dumb_terminal
-    ended, polls = threading.Event(), itertools.count(1)
+    ended, polls, written = threading.Event(), itertools.count(1), [str(bar)]
     with contextlib.ExitStack() as stack:
         draw = stack.enter_context(_drawn(bar, console)) if can_draw and not quiet else None
 
@@ -78,7 +78,8 @@ def progress(
                     bar.reach(done())
             if draw is not None:
                 draw()
-            elif not quiet and next(polls) % POLLS_PER_LINE == 0:
+            elif not quiet and next(polls) % POLLS_PER_LINE == 0 and written != [str(bar)]:
+                written[:] = [str(bar)]
                 console.file.write(f"{bar}\n")
                 console.file.flush()
 

@@ -209,9 +209,7 @@ def _connected(url: str, app_name: str, given: Mapping[str, str], folder: Path) 
         from pyspark.sql.connect.session import SparkSession as ConnectSession
     except ImportError as error:
         missing = shorten(str(error).split("\n")[0])
-        raise SessionError(
-            f"{url} needs Spark Connect's client: pip install 'brokerside[connect]' ({missing})"
-        ) from None
+        raise SessionError(f"{url} needs Spark Connect's client: pip install 'pyspark[connect]' ({missing})") from None
     builder = DefaultChannelBuilder(url)
     host, _, port = str(builder.endpoint).rpartition(":")
     _reach("Spark Connect server", host, int(port))

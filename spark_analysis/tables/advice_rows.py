@@ -9,6 +9,7 @@ where reassignments in progress will end; the row says both. The effort is bound
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Final
 
@@ -55,6 +56,7 @@ GOALS: Final = {
     RACKS: Goal(kind="racks"),
 }
 SCOPES: Final = {"broker": SINGLE, "rack": RACK}
+_OPTION: Final = re.compile(r"(?<![\w.-])--(?!(?:racks|sizes|min-isr)\b)(?=[a-z])")
 EXCLUDED_TOPICS_MAX: Final = 20  # More would make a command that nobody reads.
 _NOW: Final = ("leaderless_count", "under_min_isr_count", "no_replica_count", "at_risk_count")
 
@@ -109,7 +111,7 @@ def plan_rows(view: ClusterView, goals: Collection[str] | None = None) -> Iterat
         try:
             plan = make_plan(base, attrs.evolve(goal, exclude_topics=excluded))
         except (RefusedError, UsageError) as refused:
-            yield row | {"refused": str(refused)}
+            yield row | {"refused": of_plan(str(refused))}
         else:
             yield row | _of_plan(plan, before)
 
@@ -130,6 +132,15 @@ def is_moving(view: ClusterView) -> bool:
     return any(column is not None and bool((column != PAD).any()) for column in (table.adding, table.removing))
 
 
+def of_plan(said: str) -> str:
+    """Return what `brokerside plan` says with the command before its options, as a report has others.
+
+    >>> of_plan("give --strict-racks"), of_plan("kafka-reassign-partitions --execute refuses")
+    ('give plan --strict-racks', 'kafka-reassign-partitions --execute refuses')
+    """
+    return said if "kafka-" in said else _OPTION.sub("plan --", said)
+
+
 def _of_plan(plan: Plan, before: _Measured) -> Row:
     moved, tally = plan.reassignment, plan.tally
     done = completion(moved)
@@ -144,7 +155,7 @@ def _of_plan(plan: Plan, before: _Measured) -> Row:
         "leader_change_count_min": tally.leader_changes_least,
         "changed_partition_count": moved.count,
         "is_least": tally.is_least,
-        "notes": list(notes_of(plan, done)),
+        "notes": [of_plan(note) for note in notes_of(plan, done)],
     }
     for when, values in (("before", before), ("after", after)):
         row |= {f"{name}_{when}": value for name, value in values.to_move.items()}

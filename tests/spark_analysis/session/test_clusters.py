@@ -123,7 +123,7 @@ def test_tables_are_equal_on_a_cluster_of_which_an_executor_and_a_worker_are_kil
 def test_tables_and_answers_are_equal_on_a_connect_server(
     tmp_path: Path, cache: Path, expected: dict[str, dict[str, str]], spark: SparkSession
 ) -> None:
-    pytest.importorskip("grpc_status", reason="Spark Connect's client is missing: pip install 'brokerside[connect]'")
+    pytest.importorskip("grpc_status", reason="Spark Connect's client is missing: pip install 'pyspark[connect]'")
     _, script, program = readme_blocks(SECTION, {"15002": free_port()})
     (tmp_path / "questions.py").write_text(program + ASK, encoding="utf-8")
     with started(script, tmp_path, cache) as shell:

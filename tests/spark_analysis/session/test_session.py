@@ -104,7 +104,7 @@ def refusal(master: str, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_a_server_that_nobody_runs_is_refused_at_once(
     monkeypatch: pytest.MonkeyPatch, scheme: str, what: str, client: str
 ) -> None:
-    pytest.importorskip(client, reason="Spark Connect's client is missing: pip install 'brokerside[connect]'")
+    pytest.importorskip(client, reason="Spark Connect's client is missing: pip install 'pyspark[connect]'")
     port = free_port()
     said = refusal(f"{scheme}://127.0.0.1:{port}", monkeypatch)
     assert said == f"no {what} can be reached at 127.0.0.1:{port}: connection refused"
@@ -114,7 +114,7 @@ def test_a_server_that_nobody_runs_is_refused_at_once(
 def test_somebody_else_who_listens_is_not_waited_for_as_spark_does(
     monkeypatch: pytest.MonkeyPatch, parameters: str
 ) -> None:
-    pytest.importorskip("grpc_status", reason="Spark Connect's client is missing: pip install 'brokerside[connect]'")
+    pytest.importorskip("grpc_status", reason="Spark Connect's client is missing: pip install 'pyspark[connect]'")
     # A standalone master takes the connection and never answers; Spark's client tries again for ten minutes.
     monkeypatch.setattr(module, "REACH_SECONDS_MAX", 1)
     with socket.create_server(("127.0.0.1", 0)) as other:
