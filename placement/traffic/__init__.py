@@ -5,7 +5,6 @@ Begin with `ZonedPartitions.of(view)`, `group_traffic(partitions, consumers, ass
 - zones: Hold the zone of every replica and leader of a cluster, and the bytes that each partition takes.
 - consumers: Turn members and their subscriptions into a group that Kafka's assignors assign, with racks.
 - crossing: Count the partitions and bytes of each flow that cross zones.
-- least: Compute the least bytes that a group must fetch across zones, whatever its assignor.
 - group_traffic: Count what one group fetches across zones, as it is and with another assignor, beside the least.
 - savings: Compute what fetching from the closest replica, another assignor or a leader move saves.
 - samples: Draw consumer groups for a cluster that has none, the same for the same seed.

@@ -1,7 +1,8 @@
 """Count what one group fetches across zones, as it is and with another assignor, beside the least.
 
 What it decides: for an assignment, the fetches that cross zones if every member fetches from the leader, and if it
-fetches from the closest replica (KIP-392); and how many partitions get another member.
+fetches from the closest replica (KIP-392); and how many partitions get another member. The least of all assignments: a
+partition must be fetched across zones only if no subscriber of its topic stands in a zone from which it can be read.
 
 Source: KIP-392, KIP-881; placement/consumer.
 """
@@ -69,4 +70,38 @@ def _fetches(
         (fetched & ~known).astype(np.float64),
         fetched.astype(np.float64),
         None if partitions.sizes is None else partitions.sizes[rows],
+    )
+
+
+def least_of(partitions: ZonedPartitions, consumers: Consumers) -> tuple[int | None, int | None]:
+    """Return the fewest partitions, and bytes, that any assignment fetches across zones from the closest replica.
+
+    None where they are not known: with a member without a zone. Partitions without a leader, or whose leader has no
+    zone, never count as crossing.
+    """
+    if not consumers.is_zoned or not len(consumers.zones):
+        return None, None
+    rows, group, named = consumers.rows, consumers.group, consumers.group.subscribed
+    subscribers = np.zeros(len(group.topics), np.int64)
+    np.bitwise_or.at(subscribers, named.values, np.int64(1) << consumers.zones[named.rows].astype(np.int64))
+    crosses = (partitions.leaders[rows] >= 0) & (partitions.leader_zones[rows] != NO_ZONE)
+    crosses &= partitions.readable[rows] & subscribers[group.partition_topics[: len(rows)]] == 0
+    return int(crosses.sum()), None if partitions.sizes is None else int(partitions.sizes[rows][crosses].sum())
+
+
+def least_fetched(partitions: ZonedPartitions, consumers: Consumers) -> Crossing:
+    """Return the fetches of one group with the least that cross; none cross, and all are unknown, if that is not known.
+
+    That is a lower bound for every assignment.
+    """
+    rows, (least_count, least_bytes) = consumers.rows, least_of(partitions, consumers)
+    fetched = partitions.leaders[rows] >= 0
+    known = fetched & (partitions.leader_zones[rows] != NO_ZONE) & (least_count is not None)
+    sizes = None if partitions.sizes is None else partitions.sizes[rows][fetched]
+    return Crossing(
+        count=float(fetched.sum()),
+        crossing_count=float(least_count or 0),
+        unknown_count=float((fetched & ~known).sum()),
+        size_bytes=None if sizes is None else float(sizes.sum()),
+        crossing_bytes=None if sizes is None else float(least_bytes or 0),
     )

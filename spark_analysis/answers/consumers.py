@@ -17,7 +17,7 @@ from broker.releases import NEWEST
 from placement.consumer.registry import KAFKAS
 from placement.traffic import Consumers, GroupTraffic, ZonedPartitions
 from placement.traffic.consumers import NOW
-from placement.traffic.least import least_fetched
+from placement.traffic.group_traffic import least_fetched
 from spark_analysis.answers.group_rows import traffic_or_refusal
 from spark_analysis.answers.question import Field, Groups, Question, Shown, ShownTable, Values
 from spark_analysis.answers.sums import groups, is_of_one_placer, means

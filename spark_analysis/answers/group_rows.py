@@ -19,8 +19,7 @@ from placement.consumer.moves import moves_of
 from placement.consumer.optimum import optimum_of
 from placement.traffic.consumers import HELD_NOT_KNOWN, NOW, Consumers
 from placement.traffic.crossing import NOTHING, Crossing, cost_of
-from placement.traffic.group_traffic import GroupTraffic, group_traffic
-from placement.traffic.least import least_fetched, least_of
+from placement.traffic.group_traffic import GroupTraffic, group_traffic, least_fetched, least_of
 from placement.traffic.savings import LEAST, Change, add_readers, no_readers
 from placement.traffic.zones import ZonedPartitions
 
@@ -111,7 +110,7 @@ def move_rows(_: ZonedPartitions, groups: Sequence[Consumers], asked: GroupsAske
 def traffic_rows(partitions: ZonedPartitions, groups: Sequence[Consumers], asked: GroupsAsked) -> Iterator[Row]:
     """Yield a row per group and assignor: what is fetched across zones, beside the least."""
     for consumers in groups:
-        least = least_of(partitions, consumers)
+        least_count, least_bytes = least_of(partitions, consumers)
         for assignor in asked.assignors:
             row: Row = {"group": consumers.name, "assignor": assignor}
             found = traffic_or_refusal(partitions, consumers, assignor, asked.release)
@@ -126,10 +125,8 @@ def traffic_rows(partitions: ZonedPartitions, groups: Sequence[Consumers], asked
                 "crossing_bytes": _whole(found.leader.crossing_bytes),
                 "closest_count": int(found.closest.crossing_count),
                 "closest_bytes": _whole(found.closest.crossing_bytes),
-                "least_count": least.any_count,
-                "least_bytes": least.any_bytes,
-                "least_even_count": least.even_count,
-                "least_even_bytes": least.even_bytes,
+                "least_count": least_count,
+                "least_bytes": least_bytes,
                 "moved_count": found.moved_count,
                 "cost": cost_of(found.leader.crossing_bytes, asked.price_per_gib),
                 "closest_cost": cost_of(found.closest.crossing_bytes, asked.price_per_gib),

@@ -111,17 +111,11 @@ def count(plain: Plain, found: Mapping[tuple[tuple[str, int], int], str]) -> tup
     )
 
 
-def least_by_trying(
-    plain: Plain, members: Sequence[Member], keys: Sequence[tuple[str, int]], *, even: bool
-) -> tuple[int, int]:
+def least_by_trying(plain: Plain, members: Sequence[Member], keys: Sequence[tuple[str, int]]) -> tuple[int, int]:
     """The least partitions and bytes that cross, each by trying every assignment to members that subscribe."""
     best_count, best_bytes = None, None
-    lo, over = divmod(len(keys), len(members))
-    sizes_wanted = sorted([lo] * (len(members) - over) + [lo + 1] * over)
     choices = [[place for place, member in enumerate(members) if key[0] in member.topics] for key in keys]
     for owners in itertools.product(*choices):
-        if even and sorted(owners.count(place) for place in range(len(members))) != sizes_wanted:
-            continue
         crossing = [
             key
             for key, owner in zip(keys, owners, strict=True)

@@ -9,7 +9,7 @@ import pytest
 from placement.traffic import Consumers, GroupPlan, ZonedPartitions, group_traffic, sample_groups
 from placement.traffic.consumers import NOW
 from placement.traffic.crossing import NOTHING, Crossing
-from placement.traffic.least import least_fetched
+from placement.traffic.group_traffic import least_fetched
 from placement.traffic.savings import CLOSEST, JOINED, LEADERS, LEAST, Change, add_readers, changes_of, no_readers
 from tests.placement.traffic.naive import Plain, cluster
 

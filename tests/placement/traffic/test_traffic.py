@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import random
-from typing import Any
 
 import attrs
 import numpy as np
@@ -18,7 +16,7 @@ from placement.consumer.registry import KAFKAS
 from placement.traffic import Consumers, Crossing, GroupPlan, ZonedPartitions, cost_of, group_traffic, sample_groups
 from placement.traffic.consumers import NOW
 from placement.traffic.crossing import NOTHING, even_shares, produce, replication
-from placement.traffic.least import NOT_KNOWN, least_fetched, least_of, match_zones
+from placement.traffic.group_traffic import least_fetched, least_of
 from tests.placement.traffic.naive import ZONES, Plain, cluster, count, least_by_trying
 
 SEEDS = range(60)
@@ -99,55 +97,7 @@ def test_the_least_is_what_trying_every_assignment_finds(seed: int) -> None:
         consumers = Consumers.of("g", members, partitions)
         keys = [(one.topic, int(one.partition)) for one in map(consumers.group.name_of, range(len(consumers.rows)))]
         assert len(keys) <= keys_max
-    least = least_of(partitions, consumers)
-    assert (least.any_count, least.any_bytes) == least_by_trying(plain, members, keys, even=False)
-    assert (least.even_count, least.even_bytes) == least_by_trying(plain, members, keys, even=True)
-
-
-@pytest.mark.parametrize("seed", range(300))
-def test_of_every_first_few_partitions_as_many_are_matched_as_any_matching_has(seed: int) -> None:
-    """By trying every way to share the larger sizes among zones, and a plain matching of partitions with places."""
-    rng = np.random.default_rng(seed)
-    zone_count = int(rng.integers(1, 5))
-    members = rng.integers(0, 3, zone_count)
-    members[0] += 1
-    bits = np.unique(rng.integers(0, 1 << zone_count, 4))
-    codes = rng.integers(0, len(bits), int(rng.integers(0, 9)))
-    lo, over = divmod(len(codes), int(members.sum()))
-    found = [np.zeros(len(codes), np.bool_) for _ in range(2)]
-    plain: Any = getattr(match_zones, "__wrapped__")  # noqa: B009 - mypy knows no such attribute.
-    for kernel, matched in zip((match_zones, plain), found, strict=True):
-        kernel(codes, bits, members, lo, over, matched)
-    assert found[0].tolist() == found[1].tolist()
-    for count_of in range(len(codes) + 1):
-        assert int(found[0][:count_of].sum()) == most_matched(codes[:count_of], bits, members, lo, over)
-
-
-def most_matched(codes: Any, bits: Any, members: Any, lo: int, over: int) -> int:
-    best = 0
-    for more in itertools.product(*(range(int(most) + 1) for most in members)):
-        if sum(more) <= over:
-            places = [zone for zone, of in enumerate(members) for _ in range(int(of) * lo + more[zone])]
-            best = max(
-                best, matching([[at for at, zone in enumerate(places) if bits[code] >> zone & 1] for code in codes])
-            )
-    return best
-
-
-def matching(edges: list[list[int]]) -> int:
-    """Kuhn's algorithm: the size of a largest matching of rows with the places that each names."""
-    taken: dict[int, int] = {}
-
-    def place(row: int, seen: set[int]) -> bool:
-        for at in edges[row]:
-            if at not in seen:
-                seen.add(at)
-                if at not in taken or place(taken[at], seen):
-                    taken[at] = row
-                    return True
-        return False
-
-    return sum(place(row, set()) for row in range(len(edges)))
+    assert least_of(partitions, consumers) == least_by_trying(plain, members, keys)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -156,16 +106,12 @@ def test_no_assignor_fetches_less_than_the_bounds(seed: int) -> None:
     partitions = ZonedPartitions.of(view)
     members = group_of(view, seed)
     consumers = Consumers.of("g", members, partitions)
-    least = least_of(partitions, consumers)
-    assert least.any_bytes is not None
-    assert least.even_bytes is not None
-    assert least.any_bytes <= least.even_bytes
+    _, least = least_of(partitions, consumers)
+    assert least is not None
     for assignor in KAFKAS:
         found = group_traffic(partitions, consumers, assignor)
         assert found.closest.crossing_bytes is not None
-        assert least.any_bytes <= found.closest.crossing_bytes
-        if found.size_max - found.size_min <= 1:
-            assert least.even_bytes <= found.closest.crossing_bytes
+        assert least <= found.closest.crossing_bytes
 
 
 def test_what_is_held_now_is_counted_and_what_moves() -> None:
@@ -195,17 +141,13 @@ def test_what_is_not_known_is_none_and_counted() -> None:
     partitions = ZonedPartitions.of(view)
     members = (Member(id="a", topics=("t0",)), Member(id="b", topics=("t0",), rack="b"))
     consumers = Consumers.of("g", members, partitions)
-    assert least_of(partitions, consumers) == NOT_KNOWN
+    assert least_of(partitions, consumers) == (None, None)
     fetched = least_fetched(partitions, consumers)
     assert fetched.unknown_count == fetched.count
     assert fetched.crossing_count == 0
     found = group_traffic(partitions, consumers, "roundrobin").leader
     assert (found.crossing_bytes, cost_of(found.crossing_bytes)) == (None, None)
     assert found.unknown_count > 0
-    different = (Member(id="a", topics=("t0",), rack="a"), Member(id="b", topics=("missing",), rack="b"))
-    least = least_of(partitions, Consumers.of("g", different, partitions))
-    assert least.even_count is None
-    assert least.any_count is not None
 
 
 def test_a_gib_that_crosses_costs_the_price() -> None:
