@@ -6,7 +6,7 @@ Begin with `ZonedPartitions.of(view)`, `group_traffic(partitions, consumers, ass
 - consumers: Turn members and their subscriptions into a group that Kafka's assignors assign, with racks.
 - crossing: Count the partitions and bytes of each flow that cross zones.
 - group_traffic: Count what one group fetches across zones, as it is and with another assignor, beside the least.
-- savings: Compute what fetching from the closest replica, another assignor or a leader move saves.
+- savings: Compute what fetching from the closest replica (KIP-392), or another assignor, saves.
 - samples: Draw consumer groups for a cluster that has none, the same for the same seed.
 """
 

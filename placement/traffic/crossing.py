@@ -79,19 +79,20 @@ def even_shares(zone_count: int) -> Float64Array:
     return np.full(zone_count, 1.0 / max(zone_count, 1))
 
 
-def produce(partitions: ZonedPartitions, shares: Float64Array, leader_zones: NDArray[np.int8]) -> Crossing:
-    """Return what producers send, of which `shares` float64[Z] come from each zone, to leaders in these zones."""
+def produce(partitions: ZonedPartitions, shares: Float64Array) -> Crossing:
+    """Return what producers send to leaders; `shares` float64[Z] of it come from each zone."""
     led = partitions.leaders >= 0
-    known = led & (leader_zones != NO_ZONE)
-    local = np.concatenate([shares, [0.0]])[leader_zones]
+    known = led & (partitions.leader_zones != NO_ZONE)
+    local = np.concatenate([shares, [0.0]])[partitions.leader_zones]
     crosses = np.where(known, 1.0 - local, 0.0)
     return Crossing.of(crosses, (led & ~known).astype(np.float64), led.astype(np.float64), partitions.sizes)
 
 
-def replication(partitions: ZonedPartitions, leader_zones: NDArray[np.int8], leaders: NDArray[np.int32]) -> Crossing:
-    """Return what followers fetch from leaders that stand in these zones."""
+def replication(partitions: ZonedPartitions) -> Crossing:
+    """Return what followers fetch from leaders."""
+    leaders = partitions.leaders
     followers = (partitions.replicas != PAD) & (partitions.replicas != leaders[:, None]) & (leaders >= 0)[:, None]
-    zones, of_leader = partitions.replica_zones, leader_zones[:, None]
+    zones, of_leader = partitions.replica_zones, partitions.leader_zones[:, None]
     known = followers & (zones != NO_ZONE) & (of_leader != NO_ZONE)
     crosses = (known & (zones != of_leader)).sum(axis=1).astype(np.float64)
     unknown = (followers & ~known).sum(axis=1).astype(np.float64)

@@ -38,8 +38,8 @@ class ZonedPartitions:
     """Hold the partitions of a cluster in order of topic and number.
 
     `replica_zones` int8[P, W] and `leader_zones` int8[P] index `zones`, NO_ZONE for none, for padding and for unknown;
-    `bits` int64[P] are the zones of all replicas, `readable` those of the leader and the in-sync followers; `has_zones`
-    says that every replica of a partition has a zone. `sizes` int64[P] are bytes, None where they are not known.
+    `bits` int64[P] are the zones of all replicas, `readable` those of the leader and the in-sync followers. `sizes`
+    int64[P] are bytes, None where they are not known.
     """
 
     zones: tuple[str, ...]
@@ -102,13 +102,6 @@ class ZonedPartitions:
         followers = bits_of(np.where(self.in_sync, self.replica_zones, np.int8(NO_ZONE)))
         found = np.where(self.leaders >= 0, followers | bits_of(self.leader_zones[:, None]), 0)
         return found.astype(np.int64)
-
-    @cached_property
-    def has_zones(self) -> NDArray[np.bool_]:
-        """Return bool[P]: whether a partition has a leader and every replica of it a zone."""
-        known = (self.replica_zones != NO_ZONE) | (self.replicas == PAD)
-        found: NDArray[np.bool_] = known.all(axis=1) & (self.leader_zones != NO_ZONE)
-        return found
 
     def rows_of(self, topic: str) -> range:
         """Return the rows of a topic's partitions; an empty range for a topic that is not there."""

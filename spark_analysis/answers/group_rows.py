@@ -189,8 +189,6 @@ def change_rows(changes: Iterable[Change], price_per_gib: float) -> Iterator[Row
             "saved_bytes": saved,
             "cost": cost_of(after, price_per_gib),
             "saved_cost": cost_of(saved, price_per_gib),
-            "moved_leader_count": change.moved_leader_count,
-            "leader_count_max": change.leader_count_max,
         }
 
 

@@ -1,4 +1,4 @@
-"""Ask what produce, replication and consume send across zones, and what the closest replica, assignors, leaders save.
+"""Ask what produce, replication and consume send across zones, and what the closest replica and assignors save.
 
 It gives the table `traffic`: a row per cluster and change, with prices for a month of 30 days; and what is shown of
 many clusters: the mean of each change. Zones are racks."""
@@ -53,7 +53,6 @@ _SHOWN: Final = (
     Field("consume_bytes", "consume", "bytes"),
     Field("cost", "cost a month, USD", "decimal"),
     Field("saved_cost", "saved, USD", "decimal"),
-    Field("moved_leader_count", "leaders moved", "mean"),
 )
 
 
@@ -138,10 +137,10 @@ def _show(rows: pa.Table, values: Values) -> Shown:
         )
     lead = f"{_headline(rows)}{lead} A GiB that crosses zones costs {values['price_per_gib']:g} USD."
     notes = (
-        "The row 'least' is the least of each flow apart, which no change reaches for all three at once.",
+        "The row 'least' is the least that groups can fetch, whatever the assignor.",
         f"A partition takes what it keeps, scaled from {values['retention_days']:g} days to {MONTH_DAYS}; where sizes "
         f"are not known, {values['produced_gib']:g} GiB a month.",
-        "Producers are spread evenly over zones. Leader moves may make leaders less even.",
+        "Producers are spread evenly over zones.",
     )
     return Shown(lead, (table,), notes if "groups" in values else (*notes, SUBSCRIBED))
 

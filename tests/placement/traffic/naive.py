@@ -85,9 +85,8 @@ class Plain:
             near |= {self.zone[one] for one in isr if one in replicas}
         return "inside" if zone in near else "crosses"
 
-    def replicated(self, key: tuple[str, int], leader: int | None = None) -> list[str]:
-        replicas, _, now, _ = self.rows[key]
-        leader = now if leader is None else leader
+    def replicated(self, key: tuple[str, int]) -> list[str]:
+        replicas, _, leader, _ = self.rows[key]
         if leader < 0:
             return []
         found = []

@@ -70,9 +70,9 @@ def test_produce_and_replication_are_a_loop_over_partitions(seed: int, racks: bo
     view = cluster(seed, racks=racks)
     plain, partitions = Plain(view), ZonedPartitions.of(view)
     replicated = {(key, place): what for key in plain.rows for place, what in enumerate(plain.replicated(key))}
-    assert figures(replication(partitions, partitions.leader_zones, partitions.leaders)) == count(plain, replicated)
+    assert figures(replication(partitions)) == count(plain, replicated)
     shares = dict(zip(partitions.zones, (0.5, 0.3, 0.2), strict=False))
-    found = produce(partitions, np.array(list(shares.values())), partitions.leader_zones)
+    found = produce(partitions, np.array(list(shares.values())))
     led = {key: plain.zone[row[2]] for key, row in plain.rows.items() if row[2] >= 0}
     remote = {key: 0.0 if zone is None else 1 - shares[zone] for key, zone in led.items()}
     assert found.count == len(led)
