@@ -76,7 +76,11 @@ BASE_OFFSETS_SINCE: Final = Release("4.0")
 
 
 class LogOffsets:
-    """Hold the offsets, segments, producers and leader epochs of a log."""
+    """Hold the offsets, segments, producers and leader epochs of a log.
+
+    `log_start_offset` is the first offset that can be read, `high_watermark` the one below which all records are
+    replicated to the ISR, `topic_id` that of partition.metadata, None without one.
+    """
 
     def __init__(self, local: LocalLog, producers: ProducerState, epochs: LeaderEpochCache) -> None:
         self.local = local
@@ -89,7 +93,7 @@ class LogOffsets:
         self._is_high_watermark_placed = False
 
     def __repr__(self) -> str:
-        return f"LogOffsets({self.directory!r}, {self.log_start_offset} to {self.log_end_offset})"
+        return f"{type(self).__name__}({self.directory!r}, {self.log_start_offset} to {self.log_end_offset})"
 
     @property
     def storage(self) -> Storage:

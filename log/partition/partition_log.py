@@ -1,7 +1,7 @@
 """Provide one partition's log to leaders, followers, consumers and the broker.
 
-It holds the parts of a log and hands each call to the one that does it. Time is `now_ms`, chance is `entropy`, the disk
-is a `Storage`; work for later is done by `run_scheduled`, never by a thread.
+A log is its offsets (`LogOffsets`) and the parts that change them; each call goes to the part that does it. Time is
+`now_ms`, chance is `entropy`, the disk is a `Storage`; work for later is done by `run_scheduled`, never by a thread.
 
 Source: kafka.log.UnifiedLog, 4.3.1.
 """
@@ -31,6 +31,7 @@ from log.partition.log_offsets import (
     describe,
 )
 from log.partition.producer_append import AppendOrigin
+from log.partition.producer_state import ProducerState
 from log.partition.reading import FetchData, Isolation, OffsetPlace, Reading, ReadRequest
 from log.partition.recovery import CLEAN_SHUTDOWN, LastShutdown, delete_producer_snapshots, open_log
 from log.partition.retention import Retention, Truncation
@@ -42,21 +43,16 @@ from log.storage.protocol import Buffer, Storage
 _COMMITTED: Final = Isolation.COMMITTED  # Named once, as in `log.batches.in_buffer`.
 
 
-class PartitionLog:
+class PartitionLog(LogOffsets):
     """Append to, read and maintain one partition's log; create it with `open`."""
 
-    def __init__(self, offsets: LogOffsets) -> None:
-        self.offsets = offsets
-        self.local = offsets.local
-        self.producers = offsets.producers
-        self._flushing = Flushing(offsets)
-        self._appending = Appending(offsets, self._flushing)
-        self._reading = Reading(offsets)
-        self._truncation = Truncation(offsets)
-        self._retention = Retention(offsets, self._flushing)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.directory!r}, {self.log_start_offset} to {self.log_end_offset})"
+    def __init__(self, local: LocalLog, producers: ProducerState, epochs: LeaderEpochCache) -> None:
+        super().__init__(local, producers, epochs)
+        self._flushing = Flushing(self)
+        self._appending = Appending(self, self._flushing)
+        self._reading = Reading(self)
+        self._truncation = Truncation(self)
+        self._retention = Retention(self, self._flushing)
 
     @classmethod
     def open(
@@ -76,19 +72,9 @@ class PartitionLog:
         recovery cannot read, InconsistentTopicIdError, StorageError.
         """
         local = LocalLog(storage, directory, config, now_ms=now_ms, entropy=entropy)
-        return cls(open_log(local, last_shutdown, now_ms=now_ms, topic_id=topic_id))
+        return open_log(cls, local, last_shutdown, now_ms=now_ms, topic_id=topic_id)
 
     # What the log is.
-
-    @property
-    def storage(self) -> Storage:
-        """Return the storage that holds the log."""
-        return self.local.storage
-
-    @property
-    def directory(self) -> str:
-        """Return the log's directory in its storage."""
-        return self.local.directory
 
     @property
     def config(self) -> LogConfig:
@@ -98,11 +84,6 @@ class PartitionLog:
     @config.setter
     def config(self, config: LogConfig) -> None:
         self.local.config = config
-
-    @property
-    def topic_id(self) -> str | None:
-        """Return the topic id in partition.metadata, None if there is none."""
-        return self.offsets.topic_id
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -119,14 +100,9 @@ class PartitionLog:
         """Return the size of all .log files in bytes."""
         return self.local.segments.size_bytes
 
-    @property
-    def epochs(self) -> LeaderEpochCache:
-        """Return the leader epochs."""
-        return self.offsets.epochs
-
     def state(self) -> LogDescription:
         """Return the log's offsets, segments, leader epochs and producers as one value."""
-        return describe(self.offsets)
+        return describe(self)
 
     def check_invariants(self) -> None:
         """Assert the invariants of `log.partition.log_offsets`."""
@@ -137,44 +113,9 @@ class PartitionLog:
     # Its offsets.
 
     @property
-    def log_start_offset(self) -> Offset:
-        """Return the first offset that can be read."""
-        return self.offsets.log_start_offset
-
-    @property
-    def log_end_offset(self) -> Offset:
-        """Return the offset of the next record."""
-        return self.local.end_offset
-
-    @property
     def recovery_point(self) -> Offset:
         """Return the offset below which all records are flushed to disk."""
         return self.local.recovery_point
-
-    @property
-    def high_watermark(self) -> Offset:
-        """Return the offset below which all records are replicated to the ISR."""
-        return self.offsets.high_watermark
-
-    @property
-    def last_stable_offset(self) -> Offset:
-        """Return the offset below which all records are replicated and all transactions decided."""
-        return self.offsets.last_stable_offset
-
-    def update_high_watermark(self, offset: Offset) -> Offset:
-        """Set the high watermark to `offset`, bounded by log start and log end; return the new value."""
-        return self.offsets.update_high_watermark(offset)
-
-    def increment_log_start_offset(self, offset: Offset) -> bool:
-        """Raise the log start to `offset`; return False if it is already at or above `offset`.
-
-        Raises OffsetOutOfRangeError above the high watermark.
-        """
-        return self.offsets.increment_log_start_offset(offset)
-
-    def assign_epoch_start(self, leader_epoch: LeaderEpoch, start_offset: Offset) -> None:
-        """Record that `leader_epoch` begins at `start_offset`, before its leader has appended a batch."""
-        self.offsets.assign_epoch_start(leader_epoch, start_offset)
 
     def end_offset_for_epoch(self, leader_epoch: LeaderEpoch) -> EpochEndOffset | None:
         """Return the largest epoch at or below `leader_epoch` and its end offset; None where Kafka answers (-1, -1)."""

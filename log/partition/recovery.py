@@ -60,12 +60,16 @@ from log.storage.metadata_files import (
 )
 from log.storage.protocol import Storage, parent_of
 
+Log = TypeVar("Log", bound=LogOffsets)
+
 PRODUCER_CHECK_INTERVAL_MS: Final = 10 * MINUTE_MS
 """How often expired producers are removed: producer.id.expiration.check.interval.ms."""
 
 
-def open_log(local: LocalLog, last_shutdown: LastShutdown, *, now_ms: TimeMs, topic_id: str | None) -> LogOffsets:
-    """Load the segments of `local` and return the log's offsets, producers and leader epochs.
+def open_log(
+    kind: type[Log], local: LocalLog, last_shutdown: LastShutdown, *, now_ms: TimeMs, topic_id: str | None
+) -> Log:
+    """Load the segments of `local` and return the log, with its offsets, producers and leader epochs.
 
     Raises CorruptDataError for what even recovery cannot read, InconsistentTopicIdError, StorageError.
     """
@@ -75,7 +79,7 @@ def open_log(local: LocalLog, last_shutdown: LastShutdown, *, now_ms: TimeMs, to
         # Kafka leaves this to the file system: what is flushed into a directory without a name would be lost.
         storage.sync_directory(parent_of(directory))
     producers = ProducerState.open(storage, directory, name=directory)
-    log = LogOffsets(local, producers, LeaderEpochCache.open(storage, f"{directory}/{LEADER_EPOCH_FILE}"))
+    log = kind(local, producers, LeaderEpochCache.open(storage, f"{directory}/{LEADER_EPOCH_FILE}"))
     loaded = load_log(local, producers, log.epochs, last_shutdown, now_ms=now_ms)
     local.end_offset = loaded.end_offset
     local.recovery_point = max(loaded.recovery_point, loaded.log_start_offset)

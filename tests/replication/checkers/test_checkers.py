@@ -121,13 +121,13 @@ def forge(cluster: Cluster) -> None:
 
 def raise_above_end(cluster: Cluster) -> None:
     log = log_of(cluster, 1)
-    log.log.offsets.high_watermark = Offset(log.log.log_end_offset + 5)
+    log.log.high_watermark = Offset(log.log.log_end_offset + 5)
     log.version += 1
 
 
 def lower(cluster: Cluster) -> None:
     log = log_of(cluster, 0)
-    log.log.offsets.high_watermark = Offset(0)
+    log.log.high_watermark = Offset(0)
     log._changed()
 
 

@@ -47,7 +47,7 @@ def broken_by(action: Callable[[ReplicaLog], None], retention: Retention = DELET
 
 
 def begin_behind_the_end(replica: ReplicaLog) -> None:
-    replica.log.offsets.log_start_offset = Offset(replica.log.log_end_offset + 3)
+    replica.log.log_start_offset = Offset(replica.log.log_end_offset + 3)
     replica._changed()
 
 

@@ -123,7 +123,7 @@ def epoch_begins_too_early(patch: Patch) -> None:
 
 def high_watermark_passes_the_end(patch: Patch) -> None:
     def raise_it(_original: Any, self: ReplicaLog, offset: Offset) -> None:
-        self.log.offsets.high_watermark = Offset(offset + 1)
+        self.log.high_watermark = Offset(offset + 1)
         self._changed()
 
     around(patch, ReplicaLog, "set_high_watermark", raise_it)
