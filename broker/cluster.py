@@ -267,6 +267,9 @@ class ClusterView:
     problem lists, a filtered describe); measures over brokers then come from `totals`.
     `missing` says what a dump that claims to list every partition leaves out; `wholeness` answers for both.
     `is_partial_accepted` says that what is listed is to be taken as the whole (--partial).
+    `offline_dirs` are paths by broker that a dump lists as offline, without their replicas; `sizes_taken` counts by
+    broker the replicas whose size is that of the partition's largest other replica. `racks_given` are the racks of a
+    file beside the dump, whose other brokers are no part of the cluster.
     `facts` are named values that the dump states of itself, shown but not computed with.
     `settings_shown` says what the `configs` of its topics are.
     """
@@ -283,6 +286,9 @@ class ClusterView:
     is_partial_accepted: bool = False
     settings_shown: SettingsShown = SettingsShown.NONE
     log_dirs: tuple[LogDirView, ...] = ()
+    offline_dirs: tuple[tuple[BrokerId, str], ...] = ()
+    sizes_taken: tuple[tuple[BrokerId, int], ...] = ()
+    racks_given: tuple[tuple[BrokerId, str | None], ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -330,7 +336,7 @@ class ClusterView:
     def wholeness(self) -> Wholeness:
         """Return whether the dump lists every partition of the cluster, and why not; see broker/wholeness.py."""
         filtered = () if self.partitions_complete else (FILTERED,)
-        return Wholeness(filtered + self.missing, self.is_partial_accepted)
+        return Wholeness(self.missing or filtered, self.is_partial_accepted)
 
     def as_partial(self) -> ClusterView:
         """Return this view with the partitions listed taken as the whole; why they are not is kept."""
@@ -410,13 +416,30 @@ class ClusterView:
         return np.array([-1 if each.rack is None else place[each.rack] for each in self.brokers], dtype=np.int64)
 
     def with_racks(self, racks: Sequence[tuple[BrokerId, str | None]]) -> ClusterView:
-        """Return this view with the racks in `racks`; add brokers that the view lacks, without replicas."""
+        """Return this view with the racks in `racks`; those of other brokers are kept for `with_empty`."""
         given = dict(racks)
-        known = {broker.id: broker for broker in self.brokers}
-        for broker_id, rack in given.items():
-            known[broker_id] = attrs.evolve(known.get(broker_id, BrokerView(id=broker_id)), rack=rack)
+        brokers = (attrs.evolve(one, rack=given[one.id]) if one.id in given else one for one in self.brokers)
+        return attrs.evolve(self, brokers=tuple(brokers), racks_given=tuple(racks))
+
+    @property
+    def unlisted(self) -> tuple[BrokerId, ...]:
+        """Return the brokers that were given a rack and are not in the view, ascending."""
+        known = {broker.id for broker in self.brokers}
+        return tuple(sorted(number for number, _ in self.racks_given if number not in known))
+
+    def with_empty(self, added: Mapping[BrokerId, str | None]) -> ClusterView:
+        """Return this view with brokers that hold nothing, on the rack given or the one that `with_racks` kept."""
+        racks, known = dict(self.racks_given), {broker.id: broker for broker in self.brokers}
+        for number, rack in added.items():
+            known.setdefault(number, BrokerView(id=number, rack=racks.get(number) if rack is None else rack))
         ordered = tuple(known[key] for key in sorted(known))
         return attrs.evolve(self, brokers=ordered, totals=self._totals_for(ordered))
+
+    @property
+    def dead_dirs(self) -> tuple[tuple[BrokerId, str], ...]:
+        """Return the log directories that are offline, as brokers and paths."""
+        failed = ((each.broker_id, each.path) for each in self.log_dirs if each.error is not None)
+        return (*failed, *self.offline_dirs)
 
     def _totals_for(self, brokers: tuple[BrokerView, ...]) -> BrokerTotals | None:
         if self.totals is None:

@@ -8,11 +8,12 @@ Example:
     >>> known_of(view).partial
     't declares 3 partitions, 2 are listed'
     >>> known_of(view).sizes
-    {'known_replica_count': 2, 'unknown_replica_count': 2}
+    {'known_replica_count': 2, 'taken_replica_count': 0, 'unknown_replica_count': 2}
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ import attrs
 import numpy as np
 
 from broker.cluster import SIZE_UNKNOWN, ClusterView
-from broker.wording import listed
+from broker.wording import counted, listed
 
 _NAMED_MAX: Final = 10
 
@@ -29,7 +30,10 @@ _NAMED_MAX: Final = 10
 class Known:
     """Hold what is known of a cluster; `partial` is why it is not whole, `down` the brokers not alive, and why.
 
-    `min_insync_replicas` counts topics by the source of their value; `sizes` counts replicas.
+    `min_insync_replicas` counts topics by the source of their value; `sizes` counts replicas whose size is measured,
+    taken from another replica of the partition, or unknown. `dead_dirs` are offline log directories: broker, path, and
+    the offline replicas of the broker, None where they are not listed. `unlisted_racks` are the brokers of the racks
+    given that are not in the dump, of `racks_given_count`.
     """
 
     cluster: str
@@ -37,18 +41,52 @@ class Known:
     down: tuple[tuple[int, str], ...]
     min_insync_replicas: dict[str, int]
     sizes: dict[str, int]
+    dead_dirs: tuple[tuple[int, str, int | None], ...] = ()
+    unlisted_racks: tuple[int, ...] = ()
+    racks_given_count: int = 0
 
     def as_json(self) -> dict[str, Any]:
         """Return the values as JSON's."""
         found = attrs.asdict(self)
-        return found | {"down": [{"broker_id": number, "why": why} for number, why in self.down]}
+        found["down"] = [{"broker_id": number, "why": why} for number, why in self.down]
+        names = ("broker_id", "log_dir", "offline_replica_count")
+        found["dead_dirs"] = [dict(zip(names, each, strict=True)) for each in self.dead_dirs]
+        return found
+
+    def as_text(self) -> str:
+        """Return the values as one line of JSON, which `of_text` reads."""
+        return json.dumps(self.as_json(), separators=(",", ":"), ensure_ascii=True)
+
+    @classmethod
+    def of_text(cls, text: str) -> Known:
+        """Return the values that `as_text` wrote."""
+        found = json.loads(text)
+        found |= {name: tuple(tuple(each.values()) for each in found[name]) for name in ("down", "dead_dirs")}
+        found["unlisted_racks"] = tuple(found["unlisted_racks"])
+        return cls(**found)
 
     def lines(self) -> tuple[str, ...]:
-        """Return a line for each thing that limits an answer: a dump that is not whole, brokers that are not alive."""
+        """Return a line for each thing that limits an answer: what is missing, down, offline, or of unknown size."""
         found = [] if self.partial is None else [f"not the whole cluster: {self.partial}"]
         if self.down:
             named = [f"{number} ({why})" for number, why in self.down[:_NAMED_MAX]]
             found.append(f"not alive: broker{'s' * (len(self.down) > 1)} {listed(named, len(self.down))}")
+        for broker, path, count in self.dead_dirs[:_NAMED_MAX]:
+            what = "" if count is None else f", and {counted(count, 'replica')} of the broker with it"
+            found.append(f"broker {broker}: log directory {path} is offline{what}")
+        if self.unlisted_racks:
+            named = [str(number) for number in self.unlisted_racks[:_NAMED_MAX]]
+            found.append(
+                f"racks: {len(self.unlisted_racks)} of {counted(self.racks_given_count, 'broker')} of the file are "
+                f"not in the dump ({listed(named, len(self.unlisted_racks))}); one counts where --add names it"
+            )
+        taken, unknown = self.sizes["taken_replica_count"], self.sizes["unknown_replica_count"]
+        measured = self.sizes["known_replica_count"] - taken
+        if measured and (taken or unknown):
+            found.append(
+                f"sizes: {counted(measured, 'replica')} measured, of {taken:,} the largest other replica of the "
+                f"partition is taken, {unknown:,} not known"
+            )
         return tuple(found)
 
 
@@ -65,5 +103,18 @@ def known_of(view: ClusterView) -> Known:
         partial=view.wholeness.sentence,
         down=tuple((int(number), how.value) for number, how in view.down.items()),
         min_insync_replicas=dict(sorted(Counter(topic.min_isr_source.value for topic in view.topics).items())),
-        sizes={"known_replica_count": known, "unknown_replica_count": table.replica_count - known},
+        sizes={
+            "known_replica_count": known,
+            "taken_replica_count": sum(count for _, count in view.sizes_taken),
+            "unknown_replica_count": table.replica_count - known,
+        },
+        dead_dirs=tuple((int(broker), path, _offline_on(view, broker)) for broker, path in view.dead_dirs),
+        unlisted_racks=tuple(map(int, view.unlisted)),
+        racks_given_count=len(view.racks_given),
     )
+
+
+def _offline_on(view: ClusterView, broker: int) -> int | None:
+    """Return how many offline replicas a broker has; None where the dump does not list them."""
+    offline = view.partitions.offline
+    return None if offline is None else int(np.count_nonzero(offline == broker))

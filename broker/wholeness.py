@@ -34,7 +34,7 @@ from broker.wording import counted
 Declared = tuple[int | None, int | None]
 """The partitions and the replication factor that a topic's line declares; None for what it does not say."""
 
-FILTERED: Final = "not every partition is listed, as by a describe with a filter such as --under-replicated-partitions"
+FILTERED: Final = "not every partition is listed, as in a filtered describe or a list of problems"
 
 
 @attrs.frozen

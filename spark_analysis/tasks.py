@@ -154,13 +154,14 @@ def dumps_task(
         if sized.account is not None:
             _write_account(writer, sized.account)
         last = before
-        for place, view in enumerate(parsed.clusters):
+        for place, shown in enumerate(parsed.clusters):
+            view = with_min_isr(shown, min_insync_replicas_default)
             earlier = last if not place or dump_input.moments != LAST else None
             if earlier is not None:
                 _write_changes(writer, earlier.view, view)
             elif last is not None:
                 yield last
-            found = describe_view(view, min_insync_replicas=min_insync_replicas_default, pairs=True, partitions=True)
+            found = describe_view(view, pairs=True, partitions=True)
             previous = {"previous_cluster_id": [None if earlier is None else earlier.cluster_id]}
             last = Earlier(view, index + place * input_count)
             writer.add(np.array([last.cluster_id]), attrs.evolve(found, facts=found.facts | previous))

@@ -145,6 +145,17 @@ def partition_bytes(partitions: PartitionTable) -> Int64Array | None:
     return None if sizes is None else np.where(partitions.replicas >= 0, sizes, 0).sum(axis=1, dtype=np.int64)
 
 
+def known_bytes(partitions: PartitionTable) -> int | None:
+    """Return the bytes of all replicas whose size is known; None where no size is."""
+    sizes = partitions.replica_size_bytes
+    if sizes is None and partitions.size_bytes is not None:
+        sizes = np.broadcast_to(partitions.size_bytes[:, None], partitions.replicas.shape)
+    if sizes is None:
+        return None
+    known = sizes[(partitions.replicas >= 0) & (sizes != SIZE_UNKNOWN)]
+    return int(known.sum()) if known.size else None
+
+
 def replica_bytes(partitions: PartitionTable) -> Int64Array | None:
     """Return the bytes of each replica, int64[P, W]; None unless all are known. Padding holds any number."""
     if partitions.replica_size_bytes is not None:

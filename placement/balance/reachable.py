@@ -105,7 +105,7 @@ class Groups:
     @classmethod
     def of_view(cls, view: ClusterView) -> Groups:
         """Return the groups of the brokers of `view`; racks are in the order of their names."""
-        return cls.make(racks_by_name(view)[1], view.flag("fenced"), view.flag("cordoned"))
+        return cls.make(racks_by_name(view)[1], ~view.alive, view.flag("cordoned"))
 
     @property
     def rack_count(self) -> int:

@@ -122,7 +122,7 @@ class Held:
             broker_counts=np.array([len(view.brokers)]),
             broker_names=view.broker_ids,
             rack=rack,
-            fenced=view.flag("fenced"),
+            fenced=~view.alive,
             cordoned=view.flag("cordoned"),
             brokers=_columns(found.brokers),
             rack_counts=np.array([len(rack_names)]),

@@ -10,6 +10,7 @@ Source: Cruise Control ClusterBrokerState, ClusterPartitionState, PartitionState
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import attrs
@@ -23,6 +24,7 @@ from placement.formats.documents import brief, folded, plain
 from placement.formats.entries import Entry, EntryRows
 from placement.formats.parsed import RowCounts
 from placement.formats.rows import PartitionRows
+from placement.formats.sizes import PATH_LENGTH_MAX
 
 _LISTS: Final = ("offline", "urp", "withofflinereplicas", "underminisr", "other")
 _COUNTS: Final = ("replicacountbybrokerid", "leadercountbybrokerid")
@@ -99,6 +101,7 @@ def read_cluster_state(value: dict[str, Any], row_counts: RowCounts, *, name: st
         partitions=table,
         totals=BrokerTotals(replica_count=replica_count, leader_count=leader_count) if any(counts.values()) else None,
         partitions_complete=complete,
+        offline_dirs=tuple(_offline_dirs(folded(answer.get("kafkabrokerstate")).get("offlinelogdirsbybrokerid"), ids)),
         facts=_facts(answer),
         notes=() if complete else ("only partitions in trouble are listed; counts per broker are whole",),
     )
@@ -120,6 +123,15 @@ def _counts(key: str, value: Any, row_counts: RowCounts) -> dict[int, int] | Non
         counts[identity] = count
         row_counts.rows_analysed += 1
     return counts
+
+
+def _offline_dirs(value: Any, ids: list[int]) -> Iterator[tuple[BrokerId, str]]:
+    """Yield the offline log directories of the brokers listed."""
+    for number in ids:
+        paths = value.get(str(number)) if isinstance(value, dict) else None
+        for path in paths if isinstance(paths, list) else ():
+            if (shown := plain(path, PATH_LENGTH_MAX)) is not None:
+                yield BrokerId(number), shown
 
 
 def _listed_replicas(table: PartitionTable, ids: list[int]) -> list[int]:

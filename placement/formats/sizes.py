@@ -17,9 +17,10 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from broker.cluster import SIZE_UNKNOWN, ClusterView, Int64Array, LogDirView, PartitionTable
+from broker.cluster import PAD, SIZE_UNKNOWN, BoolArray, ClusterView, Int32Array, Int64Array, LogDirView, PartitionTable
 from broker.errors import InputError
 from broker.ids import BrokerId
+from broker.row_flags import members
 from broker.units import MIB, SIZE_BYTES_MAX
 from placement.formats.checks import PARTITION_ID_MAX, fault_of_number, fault_of_topic_name
 from placement.formats.documents import brief, collect, find_documents, folded, plain
@@ -59,9 +60,20 @@ class Sizes:
             raise InputError(f"has no size of any partition of cluster {view.name}", source=self.account.source)
         taken = held & (measured == SIZE_UNKNOWN) & (largest >= 0)[:, None]
         filled = np.where(taken, largest[:, None], measured)
-        partitions = attrs.evolve(table, size_bytes=largest, replica_size_bytes=filled)
+        dead = sorted({each.broker_id for each in self.log_dirs if each.error is not None})
+        lost = held & (measured == SIZE_UNKNOWN) & np.isin(table.replicas, dead)
+        partitions = attrs.evolve(
+            table, size_bytes=largest, replica_size_bytes=filled, offline=_with_offline(table, lost)
+        )
         notes = [*view.notes, *self._notes(view, taken, int(np.count_nonzero(largest < 0)))]
-        return attrs.evolve(view, partitions=partitions, log_dirs=self.log_dirs, notes=tuple(notes))
+        brokers, counts = np.unique(table.replicas[taken], return_counts=True)
+        return attrs.evolve(
+            view,
+            partitions=partitions,
+            log_dirs=self.log_dirs,
+            sizes_taken=tuple(zip(map(BrokerId, brokers.tolist()), counts.tolist(), strict=True)),
+            notes=tuple(notes),
+        )
 
     def _measured(self, view: ClusterView, table: PartitionTable) -> Int64Array:
         """Return the size of each replica, int64[P, W], as the file gives it; -1 where it does not."""
@@ -118,6 +130,14 @@ class Sizes:
         if strays:
             shown = ", ".join(strays[:5]) + (", …" if len(strays) > 5 else "")
             yield f"{len(strays)} replicas in {self.account.source} belong to no partition of the cluster: {shown}"
+
+
+def _with_offline(table: PartitionTable, lost: BoolArray) -> Int32Array | None:
+    """Return the offline replicas, int32[P, any width], with those that a dead log directory of their broker held."""
+    if not lost.any():
+        return table.offline
+    before = np.full((table.count, 0), PAD, dtype=np.int32) if table.offline is None else table.offline
+    return np.hstack((before, np.where(lost & ~members(table.replicas, before), table.replicas, PAD)))
 
 
 def read_sizes(chunks: Iterable[bytes], *, source: str) -> Sizes:

@@ -169,6 +169,7 @@ def with_added(view: ClusterView, goal: Goal) -> ClusterView:
                 f"broker {number} is to be added, but looks down ({view.seen_down[number].value}): a new replica there "
                 "would never catch up; start it first"
             )
+        rack = rack or dict(view.racks_given).get(number)
         known[number] = BrokerView(id=number, rack=rack) if old is None else attrs.evolve(old, rack=rack or old.rack)
     return attrs.evolve(view, brokers=tuple(known[number] for number in sorted(known)), totals=None)
 

@@ -26,18 +26,15 @@ from broker.cli import printable
 from broker.cli_options import COUNT
 from broker.cluster import ClusterView
 from broker.errors import InputError, UsageError
-from broker.ids import BrokerId
 from broker.known import known_of
-from broker.liveness import Liveness
 from broker.min_isr import with_min_isr
 from broker.units import parse_size
 from broker.wording import counted, listed
-from placement.cli import parse_broker_list
 from placement.formats.capacity import CAPACITY_BYTES_MAX, Capacities, read_capacities
 from placement.formats.parsed import ParsedDump
 from placement.formats.racks import RACKS_BYTES_MAX, read_racks
 from spark_analysis.cli.commands import PROGRAM
-from spark_analysis.sources.dumps import FORMATS, DumpInput, read_named, with_sizes
+from spark_analysis.sources.dumps import FORMATS, DumpInput, read_named, stated_of, with_sizes
 from spark_analysis.sources.files import read_small_file
 from spark_analysis.sources.inputs import are_empty, dump_inputs, moment, standard_input
 from spark_analysis.tables.answers import answer_text, write_answer
@@ -122,9 +119,7 @@ def cluster_options(command: Callable[..., int]) -> Callable[..., int]:
                 help="Take the partitions listed as the whole cluster although some are missing; the answer says so. "
                 "Without this flag such a dump is refused with status 2.",
             ),
-            click.option(
-                "--down", metavar="IDS", help="Brokers that are down whatever the dump shows, such as 3,5 or 0-2."
-            ),
+            click.option("--down", metavar="IDS", help="Brokers that are down whatever the dump shows, such as 3,0-2."),
             click.option("--alive", metavar="IDS", help="Brokers that are alive whatever the dump shows."),
         )
     ):
@@ -258,16 +253,7 @@ def _completed(view: ClusterView, account: ParsedDump, options: ClusterOptions) 
         view = view.with_racks(racks.for_cluster(view.name))
     parsed = attrs.evolve(account, clusters=(view,))
     (view,) = with_sizes(parsed, options.sizes).parsed.clusters
-    return with_min_isr(view.with_stated(stated_of(options.down, options.alive)), options.min_isr)
-
-
-def stated_of(down: str | None, alive: str | None) -> dict[BrokerId, Liveness]:
-    """Return what --down and --alive state of brokers; raise UsageError for one that both name."""
-    dead, live = (() if text is None else parse_broker_list(text) for text in (down, alive))
-    both = sorted(set(dead) & set(live))
-    if both:
-        raise UsageError(f"broker {both[0]} is named by --down and by --alive")
-    return dict.fromkeys(dead, Liveness.STATED_DOWN) | dict.fromkeys(live, Liveness.ALIVE)
+    return with_min_isr(view.with_stated(dict(stated_of(options.down, options.alive))), options.min_isr)
 
 
 def _capacities(options: ClusterOptions) -> Capacities:

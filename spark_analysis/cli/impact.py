@@ -148,7 +148,7 @@ def with_added(view: ClusterView, added: Sequence[str]) -> ClusterView:
         if broker in known or broker in racks:
             raise UsageError(f"--add {text!r}: broker {broker} is in cluster {view.name} already")
         racks[broker] = rack or None
-    return view.with_racks(list(racks.items())) if racks else view
+    return view.with_empty(racks) if racks else view
 
 
 def _read(path: str, view: ClusterView) -> ParsedPlan:

@@ -11,6 +11,7 @@ import click
 
 from broker.cli import EXIT_REFUSED, FiniteRange, printable, takes
 from broker.cli_options import COUNT, idle_without
+from broker.known import Known
 from placement.balance.measures import TOLERANCE
 from placement.formats.racks import Racks
 from spark_analysis.answers.registry import Asked, asked_of
@@ -22,7 +23,7 @@ from spark_analysis.report.figures import plural
 from spark_analysis.report.gates import GATES, failures, gates_of
 from spark_analysis.report.model import GivenInput, Report
 from spark_analysis.report.since import courses
-from spark_analysis.sources.dumps import FORMATS, DumpInput, read_zones, size_bytes
+from spark_analysis.sources.dumps import FORMATS, DumpInput, read_zones, size_bytes, stated_of
 from spark_analysis.sources.inputs import (
     STDIN,
     STDIN_NAME,
@@ -59,6 +60,8 @@ class ReportOptions(RunOptions):
     sizes: tuple[str, ...]
     named_format: str | None
     min_isr: int | None
+    down: str | None
+    alive: str | None
     moments: bool | None
     at: tuple[str, ...]
     strict: bool
@@ -137,7 +140,9 @@ class ReportOptions(RunOptions):
     show_default=True,
     help="Share of replicas, leaders or bytes that may have to move before a cluster counts as uneven.",
 )
-@click.option("--strict", is_flag=True, help="Exit with status 1 when any row was rejected.")
+@click.option("--down", metavar="IDS", help="Brokers that are down whatever the dumps show, such as 3,5 or 0-2.")
+@click.option("--alive", metavar="IDS", help="Brokers that are alive whatever the dumps show.")
+@click.option("--strict", is_flag=True, help="Exit with status 1 when any row was rejected, or a dump is not whole.")
 @run_options(AUTO, "below a gibibyte of input")
 @takes(ReportOptions)
 def report(options: ReportOptions) -> int:
@@ -159,6 +164,8 @@ def report(options: ReportOptions) -> int:
     """
     racks = None if options.racks is None else racks_in(str(options.racks))
     named = dump_inputs(options.dumps, options.named_format, options.moments, tuple(map(moment, options.at)))
+    stated = stated_of(options.down, options.alive)
+    named = tuple(attrs.evolve(dump, stated=stated) for dump in named)
     with standard_input(with_groups_of(with_sizes_of(named, options.sizes), options.groups)) as inputs:
         if are_empty(inputs):
             for dump in inputs:
@@ -202,7 +209,8 @@ def _report(inputs: Sequence[DumpInput], racks: Racks | None, options: ReportOpt
     failed = failures(result, gates, tolerance=options.tolerance / 100)
     for sentence in failed:
         click.echo(f"{PROGRAM}: failed: {printable(sentence)}", err=True)
-    return EXIT_REFUSED if failed or (options.strict and result.rows_rejected) else 0
+    is_partial = any(row.facts.known and Known.of_text(row.facts.known).partial for row in result.current_rows)
+    return EXIT_REFUSED if failed or (options.strict and (result.rows_rejected or is_partial)) else 0
 
 
 def _warn(result: Report, out: Path) -> None:
@@ -236,6 +244,8 @@ def given_input(dump: DumpInput, options: ReportOptions) -> GivenInput:
         ("--at", options.at[-1] if options.at else None),
         ("--format", options.named_format),
         ("--min-isr", None if options.min_isr is None else str(options.min_isr)),
+        ("--down", options.down),
+        ("--alive", options.alive),
     )
     return GivenInput(
         name=dump.name or path,

@@ -131,10 +131,23 @@ def _rows(
         yield from account_batches(request.table, request.mode, sized.account, None)
 
 
+def _missing(request: DumpRequest, view: ClusterView, source: str) -> Iterator[pa.RecordBatch]:
+    """Yield a row with a fault, in the table of partitions, for a cluster of which not every partition is listed."""
+    sentence = view.wholeness.sentence
+    if sentence is None or request.mode == DROP:
+        return
+    if request.mode == FAILFAST:
+        raise InputError(sentence, source=source)
+    if request.table.name == tables.CLUSTER_PARTITIONS.name:
+        values = {"cluster": [view.name], "source": [source], "fault": [sentence]}
+        yield ColumnRows(1, values).batch(request.table, Constants())
+
+
 def _read(request: DumpRequest, parsed: ParsedDump) -> Iterator[pa.RecordBatch]:
     """Yield the rows of an input that could be read: its clusters, and its account."""
     for view in parsed.clusters:
         known = Constants({"cluster": view.name, "source": parsed.source})
         for rows in view_rows(request.table, view, request.min_insync_replicas):
             yield rows.batch(request.table, known)
+        yield from _missing(request, view, parsed.source)
     yield from account_batches(request.table, request.mode, parsed, None)

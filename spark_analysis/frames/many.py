@@ -35,7 +35,17 @@ def measures_of(chunk: Chunk) -> Answered:
     batch, _ = measure_rows(places, [""] * chunk.count, _held(chunk).shares())
     if batch is None:
         return np.zeros(chunk.count, np.bool_), NO_ROWS
-    return chunk.is_regular, pa.Table.from_batches([batch])
+    answered = chunk.is_regular & _all_alive(chunk)
+    return answered, pa.Table.from_batches([batch]).filter(pa.array(answered[batch.column(IN_CHUNK).to_numpy()]))
+
+
+def _all_alive(chunk: Chunk) -> BoolArray:
+    """Return the clusters in which each broker is in an ISR or holds nothing; of others the view knows who is down."""
+    held, seen = (np.zeros(chunk.broker_ids.size, np.bool_) for _ in range(2))
+    for flags, column in ((held, chunk.replicas), (seen, chunk.isr), (seen, chunk.leader)):
+        flags[column[column >= 0]] = True
+    down = held & ~seen & chunk.knows_isr[chunk.broker_cluster]
+    return np.bincount(chunk.broker_cluster[down], minlength=chunk.count) == 0
 
 
 def unbroken(chunk: Chunk, min_insync_replicas: int | None) -> Answered:

@@ -15,6 +15,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from broker.drawing.element import visible
+from broker.known import Known
 from spark_analysis.report.advice import advice_json, next_steps
 from spark_analysis.report.answers import answer_lines, answers_json
 from spark_analysis.report.commands import commands_of
@@ -34,6 +35,7 @@ _STEPS_SHOWN: Final = 4
 LINE_LENGTH_MAX: Final = 118
 """Of a line on a terminal."""
 _LINES_MAX: Final = 10
+_KNOWN_SHOWN: Final = 5
 _NAME_LENGTH_MAX: Final = 80
 
 
@@ -43,6 +45,7 @@ def terminal_summary(report: Report, *, line_length_max: int | None = None) -> R
     Lines without a command are cut at `line_length_max`; without it none is.
     """
     lines = [Text(visible(what_in_words(report)), style="bold"), _rows_line(report), _states_line(report)]
+    lines += _known_lines(report)
     # Where partitions have no leader, who brings one back takes the place of how even the brokers are.
     urgent = _leaderless_lines(report)
     even = [line for quantity in QUANTITIES if (line := _distance_line(report, quantity)) is not None]
@@ -67,6 +70,20 @@ def terminal_summary(report: Report, *, line_length_max: int | None = None) -> R
         if line_length_max is not None and line not in urgent and line not in following:
             line.truncate(line_length_max, overflow="ellipsis")
     return Group(*lines, *(Text(line) for line in answer_lines(report.answers)))
+
+
+def _known_lines(report: Report) -> list[Text]:
+    """Return what limits the answers: dumps that are not whole, brokers that are not alive."""
+    found = [(row, line) for row in report.current_rows if row.facts.known for line in _known_of(row).lines()]
+    several = len(report.current_rows) > 1
+    lines = [f"{f'{row.facts.cluster[:_NAME_LENGTH_MAX]}: ' if several else ''}{line}" for row, line in found]
+    more = [f"and {plural(len(lines) - _KNOWN_SHOWN, 'more line')} of this kind"] if len(lines) > _KNOWN_SHOWN else []
+    return [Text(visible(line)) for line in (*lines[:_KNOWN_SHOWN], *more)]
+
+
+def _known_of(row: ClusterRow) -> Known:
+    """Return what is known of a cluster of a dump."""
+    return Known.of_text(row.facts.known)
 
 
 def _next_lines(report: Report, worst: Sequence[ClusterRow]) -> list[Text]:
@@ -125,8 +142,14 @@ def _states_line(report: Report) -> Text:
     missing = f"{plural(unknown, 'state')} {'not simulated' if report.run.kind == 'fleet' else 'not in the dump'}"
     if unknown == len(STATES):
         return Text(f"Now: {missing}")
-    line = Text("Now: ").append(visible(", ".join(wrong)) if wrong else "nothing wrong", style="red" if alarm else "")
+    line = Text("Now: ").append(
+        visible(", ".join(wrong)) if wrong else _all_is_well(report), style="red" if alarm else ""
+    )
     return line.append(f"; {missing}" if unknown else "")
+
+
+def _all_is_well(report: Report) -> str:
+    return "no partition in a bad state" if _known_lines(report) else "nothing wrong"
 
 
 def _distance_line(report: Report, quantity: str) -> Text | None:
@@ -181,6 +204,8 @@ def summary_json(report: Report) -> str:
         summary[field] = total_of(report, field)
     summary |= {state.field: state_count(report.current_rows, state, report.rest).found for state in STATES}
     summary["unracked_cluster_count"] = rackless_count(report)
+    of_dumps = [row for row in report.current_rows[:LISTED_MAX] if row.facts.known]
+    summary["known"] = [_known_of(row).as_json() for row in of_dumps]
     summary["moves_share"] = {quantity: _distances(report, quantity) for quantity in QUANTITIES}
     summary["leaderless"] = [
         {

@@ -10,7 +10,9 @@ from typing import Final
 
 import attrs
 
-from broker.errors import BrokersideError, CorruptDataError, InputError
+from broker.errors import BrokersideError, CorruptDataError, InputError, UsageError
+from broker.ids import BrokerId
+from broker.liveness import Liveness
 from broker.small_files import unreadable
 from log.metadata import (
     END,
@@ -27,6 +29,7 @@ from log.metadata import (
 )
 from log.metadata.reading import HEAD_SIZE_BYTES, looks_like_metadata
 from log.tools.sources import metadata_files
+from placement.cli import parse_broker_list
 from placement.formats.group_tables import GroupTables, read_group_tables
 from placement.formats.member_zones import ZONES_BYTES_MAX, MemberZones, read_member_zones
 from placement.formats.parsed import ParsedDump, Reject, RowCounts, shown
@@ -68,7 +71,8 @@ class DumpInput:
     `moments` chooses the moments of a metadata log, which are one cluster at successive moments, too. `sizes` is the
     path of a file with the sizes of the replicas, at the last of several moments. `source` and `sizes_source` are what
     errors and tables call the input and the file of sizes, if not their paths. `groups` are the paths of files about
-    the consumer groups of the cluster at the last moment, `groups_sources` what errors call them.
+    the consumer groups of the cluster at the last moment, `groups_sources` what errors call them. `stated` is what the
+    user states of brokers of the cluster at the last moment.
     """
 
     path: str
@@ -85,6 +89,7 @@ class DumpInput:
     sizes_source: str | None = None
     groups: tuple[str, ...] = ()
     groups_sources: tuple[str, ...] = ()
+    stated: tuple[tuple[BrokerId, Liveness], ...] = ()
 
     def located(self) -> DumpInput:
         """Return the input with absolute paths, for a process in another folder, under the names that it has here."""
@@ -151,8 +156,21 @@ def read_input(
 
 
 def read_named(dump: DumpInput) -> ParsedDump:
-    """Return what an input describes, as `read_input` does."""
-    return read_input(dump.path, format=dump.format, name=dump.name, moments=dump.moments, source=dump.source)
+    """Return what an input describes, as `read_input` does, with what the user states of brokers."""
+    parsed = read_input(dump.path, format=dump.format, name=dump.name, moments=dump.moments, source=dump.source)
+    if not dump.stated:
+        return parsed
+    last = parsed.clusters[-1].with_stated(dict(dump.stated))
+    return attrs.evolve(parsed, clusters=(*parsed.clusters[:-1], last))
+
+
+def stated_of(down: str | None, alive: str | None) -> tuple[tuple[BrokerId, Liveness], ...]:
+    """Return what --down and --alive state of brokers; raise UsageError for one that both name."""
+    dead, live = (() if text is None else parse_broker_list(text) for text in (down, alive))
+    both = sorted(set(dead) & set(live))
+    if both:
+        raise UsageError(f"broker {both[0]} is named by --down and by --alive")
+    return (*((number, Liveness.STATED_DOWN) for number in dead), *((number, Liveness.ALIVE) for number in live))
 
 
 def read_content(dump: DumpInput, content: bytes) -> ParsedDump:

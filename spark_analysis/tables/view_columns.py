@@ -107,7 +107,7 @@ def cluster_columns(view: ClusterView) -> ColumnRows:
         "partition_count": view.partitions.count if complete else None,
         "replica_count": _total(held.replica_count),
         "size_bytes": _total(held.size_bytes),
-        "partitions_complete": complete,
+        "partitions_complete": view.wholeness.is_whole,
         "notes": list(view.notes),
     }
     return ColumnRows(1, {name: [value] for name, value in values.items()})

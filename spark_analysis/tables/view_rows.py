@@ -11,8 +11,10 @@ import numpy as np
 
 from broker.broker_rows import broker_rows
 from broker.cluster import BROKER_FLAGS, ClusterView, Int32Array, Int64Array, LogDirView
+from broker.known import known_of
 from placement.balance.audit import assignment_of, explain_states, partition_states, rack_audit
 from placement.balance.constraints import RACK_SPREAD, Violation, check
+from placement.balance.loads import known_bytes
 from placement.balance.out_of_sync import OutOfSync, out_of_sync
 from placement.balance.shares import Held
 from placement.balance.topic_spread import topic_spread
@@ -39,7 +41,7 @@ def describe_view(
     complete = view.partitions_complete
     racks = [broker.rack for broker in view.brokers]
     missing = None if broken.out_of_sync is None else broken.out_of_sync.counts
-    columns = (view.broker_ids, racks, held.fenced, *held.brokers, missing)
+    columns = (view.broker_ids, racks, view.flag("fenced"), *held.brokers, missing)
     shares = held.shares()
     tables = {
         schemas.BROKERS: Rows([len(racks)], (*columns, *map(view.flag, BROKER_FLAGS[1:]))),
@@ -59,13 +61,13 @@ def describe_view(
         "source": view.source,
         "format": view.format,
         "broker_count": len(view.brokers),
-        "fenced_broker_count": int(held.fenced.sum()),
+        "fenced_broker_count": int(view.flag("fenced").sum()),
         "topic_count": len(view.topics) if complete else None,
         "partition_count": view.partitions.count if complete else None,
         "replica_count": _total(held.brokers[0]),
-        "size_bytes": _total(held.brokers[2]),
+        "size_bytes": known_bytes(view.partitions) if held.brokers[2] is None else _total(held.brokers[2]),
     }
-    facts |= _racks_facts(view) | broken.counts
+    facts |= _racks_facts(view) | broken.counts | {"known": known_of(view).as_text()}
     further = partition_rows(view, broken.found, min_insync_replicas) if partitions and broken.found else ()
     return ClusterRows([DUMP], {name: [value] for name, value in facts.items()}, tables, shares, further)
 

@@ -89,15 +89,18 @@ def test_a_partition_of_an_unknown_topic_is_refused(topic_index: list[int]) -> N
 def test_racks_are_given_without_changing_the_first_view() -> None:
     first = view(table())
     second = first.with_racks([(BrokerId(2), "r"), (BrokerId(9), "s")])
-    assert [(one.id, one.rack) for one in second.brokers] == [(1, None), (2, "r"), (9, "s")]
+    assert [(one.id, one.rack) for one in second.brokers] == [(1, None), (2, "r")]
+    assert second.unlisted == (9,)
+    third = second.with_empty({BrokerId(9): None, BrokerId(2): "other", BrokerId(10): "t"})
+    assert [(one.id, one.rack) for one in third.brokers] == [(1, None), (2, "r"), (9, "s"), (10, "t")]
     assert [(one.id, one.rack) for one in first.brokers] == [(1, None), (2, None)]
     assert second.partitions is first.partitions
 
 
-def test_totals_move_with_their_brokers_when_racks_add_one() -> None:
+def test_totals_move_with_their_brokers_when_one_joins() -> None:
     totals = BrokerTotals(replica_count=[10, 20], size_bytes=None)
     first = ClusterView(name="d", source="s", format="f", brokers=brokers(1, 3), totals=totals)
-    second = first.with_racks([(BrokerId(2), "r")])
+    second = first.with_empty({BrokerId(2): "r"})
     assert second.totals is not None
     assert second.totals.replica_count is not None
     assert second.totals.replica_count.tolist() == [10, 0, 20]

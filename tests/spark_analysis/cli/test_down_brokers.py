@@ -1,4 +1,4 @@
-"""Dumps with a broker that is dead, through every command that asks who is alive: none of them takes it for alive."""
+"""Dumps with a broker that is dead: what drains, outages, checks and advice say of it; test_matrix.py has the rest."""
 
 from __future__ import annotations
 
@@ -16,13 +16,6 @@ DEAD = Path(__file__).parents[2] / "real_data" / "reported"
 DOWN = {"60-dead3": (3, "in no ISR"), "d-offline": (5, "every replica offline"), "c-sole-in-sync": (34, "in no ISR")}
 LIVE = {"60-dead3": 2, "d-offline": 2, "c-sole-in-sync": 32}
 LIVE_BROKERS = {"60-dead3": [1, 2, 4], "d-offline": [1, 2, 3], "c-sole-in-sync": [31, 32, 33]}
-PLANS = {
-    "balance": (),
-    "leaders": ("--only-leaders",),
-    "drain": ("--goal", "drain", "--remove", "LIVE"),
-    "add": ("--goal", "add", "--add", "40"),
-    "factor": ("--goal", "factor", "--factor", "3"),
-}
 
 
 def brokerside_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -38,14 +31,13 @@ def plan_json(name: str, capsys: pytest.CaptureFixture[str], *arguments: str, ou
 
 
 @pytest.mark.parametrize("name", DOWN)
-@pytest.mark.parametrize("goal", PLANS)
-def test_a_plan_places_nothing_there_and_names_the_broker(
-    name: str, goal: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_drain_places_nothing_there_and_names_the_broker(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     down, how = DOWN[name]
-    status, notes = plan_json(name, capsys, *PLANS[goal], out=tmp_path)
+    status, notes = plan_json(name, capsys, "--goal", "drain", "--remove", "LIVE", out=tmp_path)
     if status:  # Too few live brokers are left: the refusal counts them.
-        assert (name, goal) in {("c-sole-in-sync", "drain")}
+        assert name == "c-sole-in-sync"
         assert "live brokers" in notes[0]
         return
     assert any(
@@ -95,29 +87,9 @@ def _without(dump: str, down: int) -> tuple[str, int, list[int]]:
 
 
 @pytest.mark.parametrize("name", DOWN)
-def test_roll_names_it_and_leaves_it_out(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    down, how = DOWN[name]
-    dump = str(DEAD / f"{name}.txt")
-    status, _, err = brokerside_of(capsys, "roll", dump)
-    assert status == 1
-    assert f"on broker {down} (" in err
-    assert f", {how}); bring" in err
-    status, shown, _ = brokerside_of(capsys, "roll", dump, "--despite-out-of-sync")
-    assert status == 0
-    assert f"left out ({how}): broker {down}" in shown
-    found = json.loads(brokerside_of(capsys, "roll", dump, "--despite-out-of-sync", "--json")[1])
-    assert found["fenced_broker_ids"] == [down]
-    assert found["left_out"] == [{"broker_id": down, "why": how}]
-    restarting = [broker for batch in found["batches"] for broker in batch]
-    assert sorted(restarting) == LIVE_BROKERS[name]
-
-
-@pytest.mark.parametrize("name", DOWN)
 def test_outage_lets_it_lead_nothing(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     down, _ = DOWN[name]
     dump = str(DEAD / f"{name}.txt")
-    found = json.loads(brokerside_of(capsys, "outage", dump, "--lose", str(down), "--json")[1])
-    assert found["affected_count"] == 0, "it is lost already"
     for lost in (1, 2, 31, 32):
         status, shown, _ = brokerside_of(capsys, "outage", dump, "--lose", str(lost), "--json")
         if status == 0:

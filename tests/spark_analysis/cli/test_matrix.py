@@ -1,0 +1,218 @@
+"""Every reported input and real dump through every command: the same word on whole, alive, min.insync.replicas, sizes.
+
+What a describe shows is read here once more by twenty lines that share no code with the parser. Of other formats the
+commands are compared with each other. What is not alive receives nothing, leads nothing and is not restarted.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from broker.cli import run
+from spark_analysis.cli.commands import brokerside
+
+REAL = Path(__file__).parents[2] / "real_data"
+QUICK = (
+    "reported/a-cut-off.txt",
+    "reported/b-factor-over-dead.txt",
+    "reported/c-sole-in-sync.txt",
+    "reported/d-offline.txt",
+    "reported/g-one-leads-all.txt",
+    "reported/20-first.txt",
+    "reported/37-leader-1.txt",
+    "reported/41.json",
+    "reported/42-jbod.txt",
+    "reported/51-cmak-795.txt",
+    "reported/60-dead3.txt",
+    "kraft/describe/4-brokers-1-and-4-gone.txt",
+    "multiregion/5-placement-switched.txt",
+    "multiregion/3-west-region-stopped.txt",
+)
+FOLDERS = ("reported", "reported/pasted", "reported/daily", "kraft/describe", "kraft-4.3/describe", "multiregion")
+EVERY = sorted(
+    str(path.relative_to(REAL)) for folder in FOLDERS for path in (REAL / folder).iterdir() if path.is_file()
+)
+INPUTS = [
+    *QUICK,
+    *(pytest.param(name, marks=pytest.mark.deep) for name in EVERY if name not in QUICK),
+    pytest.param("kraft/__cluster_metadata-0", marks=pytest.mark.deep),
+    pytest.param("kraft-4.3/__cluster_metadata-0", marks=pytest.mark.deep),
+    pytest.param("reported/kafka-3.6-data", marks=pytest.mark.deep),
+]
+GOALS = {
+    "balance": (),
+    "leaders": ("--only-leaders",),
+    "add": ("--goal", "add", "--add", "999"),
+    "factor": ("--goal", "factor", "--factor", "2"),
+}
+NEEDS_WHOLE = ("roll", "outage", "plan", "compare")
+
+
+class Commands:
+    """Runs commands on one dump; standard output is JSON, and no failure is unexpected."""
+
+    def __init__(self, dump: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.dump, self.out, self._capsys = str(dump), out, capsys
+
+    def run(self, name: str, *more: str, out: str = "") -> tuple[int, Any, str]:
+        dumps = [self.dump, self.dump] if name == "compare" else [self.dump]
+        folder = ["--out", str(self.out / out)] if out else []
+        form = ["--quiet"] if name == "report" else ["--json"]
+        status = run(brokerside, "brokerside", [name, *dumps, *more, *folder, *form])
+        shown, err = self._capsys.readouterr()
+        assert status in (0, 1, 2), err
+        assert "Traceback" not in shown + err
+        return status, json.loads(shown) if shown.startswith("{") else None, err
+
+    def check(self, out: str) -> None:
+        status = run(brokerside, "brokerside", ["plan", "--check", str(self.out / out)])
+        assert status == 0, self._capsys.readouterr().err
+        self._capsys.readouterr()
+
+    def report(self, *more: str) -> tuple[int, dict[str, Any] | None, str]:
+        status, _, err = self.run("report", *more, out="report")
+        path = self.out / "report" / "report.json"
+        return status, json.loads(path.read_text()) if path.exists() else None, err
+
+
+@pytest.fixture
+def commands(request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Commands:
+    return Commands(REAL / request.param, tmp_path, capsys)
+
+
+@pytest.mark.parametrize("commands", INPUTS, indirect=True)
+def test_every_command_says_the_same_of_a_cluster(commands: Commands) -> None:
+    status, report, err = commands.report()
+    if report is None or not report["known"]:
+        for name in NEEDS_WHOLE:
+            refused, answer, why = commands.run(name)
+            assert (refused, answer) == (2, None), (name, why)
+        assert status == 2
+        return
+    if len(report["known"]) > 1:  # Of several clusters in one file a command wants one.
+        assert commands.run("roll")[2].endswith("choose one with --cluster NAME\n")
+        return
+    (known,) = report["known"]
+    check_against_the_describe(commands, known)
+    assert commands.report("--strict")[0] == int(bool(known["partial"] or report["rows_rejected"]))
+    listed = report["partition_count"] not in (0, None)
+    more = ()
+    if known["partial"] or not listed:
+        for name in NEEDS_WHOLE:
+            status, answer, err = commands.run(name)
+            assert (status, answer) == (2, None)
+            assert (known["partial"] in err) == listed
+        more = ("--partial",)
+    if listed:
+        down = {each["broker_id"] for each in known["down"]}
+        check_the_rest(commands, known, down, more)
+        check_plans(commands, known, down, more)
+
+
+def check_the_rest(commands: Commands, known: dict[str, Any], down: set[int], more: tuple[str, ...]) -> None:
+    _, roll, err = commands.run("roll", "--despite-out-of-sync", *more)
+    assert roll is not None, err
+    assert set(roll["fenced_broker_ids"]) == down
+    assert not down & {broker for batch in roll["batches"] for broker in batch}
+    _, outage, err = commands.run("outage", *more)
+    _, compared, _ = commands.run("compare", *more)
+    assert [roll["known"], outage["known"], compared["known"]] == [[known], [known], [known, known]]
+    for broker in sorted(down)[:2]:
+        lost = commands.run("outage", "--lose", str(broker), *more)[1]
+        assert lost["affected_count"] == 0, f"{broker} is lost already"
+    if not known["partial"]:
+        assert commands.run("roll", "--partial")[1:] == commands.run("roll")[1:], "nothing is partial"
+
+
+def check_plans(commands: Commands, known: dict[str, Any], down: set[int], more: tuple[str, ...]) -> None:
+    for goal, options in GOALS.items():
+        status, plan, err = commands.run("plan", *options, *more, out=goal)
+        if plan is None:
+            assert status in (1, 2), err
+            continue
+        (of_plan,) = plan["known"]
+        assert {**of_plan, "sizes": known["sizes"]} == known
+        before = partitions_of(commands.out / goal / "rollback.json")
+        after = partitions_of(commands.out / goal / "plan.json")
+        for key, replicas in after.items():
+            assert not (set(replicas) - set(before[key])) & down, (goal, key)
+            assert replicas[0] not in down or before[key][0] == replicas[0], (goal, key)
+        if after:
+            added = ("--add", "999") if goal == "add" else ()
+            _, impact, err = commands.run("impact", str(commands.out / goal / "plan.json"), *added, *more)
+            assert impact is not None, err
+            assert impact["known"] == [known]
+            assert impact["moved_replica_count"] == plan["moved"], goal
+        commands.check(goal)
+
+
+def partitions_of(path: Path) -> dict[tuple[str, int], list[int]]:
+    return {(row["topic"], row["partition"]): row["replicas"] for row in json.loads(path.read_text())["partitions"]}
+
+
+def check_against_the_describe(commands: Commands, known: dict[str, Any]) -> None:
+    """Compare with what lines of a describe say, read here by themselves; other formats are passed over."""
+    text = Path(commands.dump).read_bytes() if Path(commands.dump).is_file() else b""
+    lines = [line for line in text.decode("utf-8", "replace").splitlines() if re.match(r"\s*Topic: ?\S", line)]
+    if not any("PartitionCount:" in line and "Configs:" in line for line in lines) or "pasted" in commands.dump:
+        return
+    declared, listed, held, seen = {}, defaultdict(set), defaultdict(list), set()
+    for line in lines:
+        fields = dict(re.findall(r"([A-Z][A-Za-z]*): *([^\s:]*)", line))
+        if "PartitionCount" in fields:
+            declared.setdefault(fields["Topic"], int(fields["PartitionCount"]))
+            continue
+        if not {"Partition", "Replicas", "Isr"} <= fields.keys() or not fields["Partition"].isdecimal():
+            continue
+        if fields["Partition"] in listed[fields["Topic"]]:
+            continue
+        listed[fields["Topic"]].add(fields["Partition"])
+        isr, gone, watching = (set(fields.get(name, "").split(",")) for name in ("Isr", "Offline", "Observers"))
+        is_led = fields["Leader"].isdecimal()
+        for broker in fields["Replicas"].split(","):
+            state = "offline" if broker in gone else "no ISR" if is_led and broker not in isr | watching else ""
+            held[broker].append("dead" if not is_led and broker in isr else state)
+        if is_led:
+            seen |= isr
+    assert (known["partial"] is not None) == any(count != len(listed[topic]) for topic, count in declared.items())
+    if known["partial"]:
+        topic, count = next((topic, count) for topic, count in declared.items() if count != len(listed[topic]))
+        assert known["partial"].startswith(f"{topic} declares {count} partition")
+        assert f"{len(listed[topic])} {'is' if len(listed[topic]) == 1 else 'are'} listed" in known["partial"]
+    down = {
+        int(broker)
+        for broker, states in held.items()
+        if set(states) == {"offline"} or (broker not in seen and {"dead", "no ISR"} & set(states))
+    }
+    if "Elr:" not in "".join(lines):  # Of the ELR the reader has rules of its own.
+        assert {each["broker_id"] for each in known["down"]} == down
+
+
+@pytest.mark.parametrize("moment", ["2-broker-3-killed", "4-brokers-1-and-4-gone", "6-end"])
+def test_a_describe_and_the_metadata_log_of_its_moment_agree(
+    moment: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    times = dict(line.split(",") for line in (REAL / "kraft/describe/times.csv").read_text().split())
+    dumps = (REAL / f"kraft/describe/{moment}.txt", REAL / "kraft/__cluster_metadata-0")
+    at = datetime.fromtimestamp(int(times[f"{moment}.txt"]) / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
+    (tmp_path / "racks.csv").write_text("1,a\n2,b\n3,a\n4,b\n")
+    found = []
+    for dump, more in zip(dumps, ((), ("--at", at)), strict=True):
+        commands = Commands(dump, tmp_path, capsys)
+        racks = ("--racks", str(tmp_path / "racks.csv"))
+        roll = commands.run("roll", "--despite-out-of-sync", *racks, *more)[1]
+        plan = commands.run("plan", *racks, *more, out=dump.name)[1]
+        (known,) = roll["known"]
+        down = [each["broker_id"] for each in known["down"]]
+        before = partitions_of(tmp_path / dump.name / "rollback.json")
+        for key, replicas in partitions_of(tmp_path / dump.name / "plan.json").items():
+            assert not (set(replicas) - set(before[key])) & set(down)
+        found.append((down, known["partial"], plan["moved"], roll["batches"]))
+    assert found[0] == found[1]
