@@ -149,5 +149,6 @@ def _read(request: DumpRequest, parsed: ParsedDump) -> Iterator[pa.RecordBatch]:
         known = Constants({"cluster": view.name, "source": parsed.source})
         for rows in view_rows(request.table, view, request.min_insync_replicas):
             yield rows.batch(request.table, known)
-        yield from _missing(request, view, parsed.source)
     yield from account_batches(request.table, request.mode, parsed, None)
+    for view in parsed.clusters:
+        yield from _missing(request, view, parsed.source)

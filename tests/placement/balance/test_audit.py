@@ -43,7 +43,7 @@ def rows(found: np.ndarray[Any, Any] | None) -> list[int] | None:
 
 
 def test_nothing_is_judged_when_no_broker_has_a_rack() -> None:
-    bare = view([[1, 2]]).with_empty(dict.fromkeys(map(BrokerId, (3, 4))))
+    bare = view([[1, 2]]).with_racks([(BrokerId(number), None) for number in (1, 2, 3, 4)])
     found = rack_audit(bare)
     assert (found.rack_count, found.rack_broker_count_min, found.fewer_racks) == (0, None, None)
     assert not found.uneven

@@ -129,7 +129,10 @@ def account_of_rows(read: Read, entry_tables: Sequence[str]) -> tuple[int, int, 
     inputs, rejects = read(table="inputs"), read(table="rejects")
     assert all(row["rows_in"] == row["rows_analysed"] + row["rows_rejected"] for row in inputs)
     unusable = [row["source"] for row in inputs if row["fault"] is not None]
-    faults = {table: [row for row in read(table=table) if row["fault"] is not None] for table in entry_tables}
+    faults = {  # A row with a fault and a cluster is about partitions that are missing, no entry.
+        table: [row for row in read(table=table) if row["fault"] is not None and row.get("cluster") is None]
+        for table in entry_tables
+    }
     entries = [row for rows in faults.values() for row in rows if row["source"] not in unusable]
     whole = [sorted(row["source"] for row in rows if row["source"] in unusable) for rows in faults.values()]
     assert whole == [sorted(unusable)] * len(entry_tables)

@@ -63,8 +63,10 @@ def test_partitions_say_what_the_dump_says(tmp_path: Path) -> None:
 
 def test_a_fault_is_a_row_that_says_what_is_wrong_and_where(mixed: list[DumpInput]) -> None:
     found = rows(mixed)
-    faults = [row for row in found if row["fault"] is not None]
-    assert len(found) - len(faults) == 3 + 2
+    (missing,) = (row for row in found if row["fault"] is not None and row["cluster"] is not None)
+    assert (missing["cluster"], missing["fault"]) == ("line", "orders declares 3 partitions, 2 are listed")
+    faults = [row for row in found if row["fault"] is not None and row["cluster"] is None]
+    assert len(found) - len(faults) == 3 + 2 + 1
     assert [
         row["fault"].partition(mixed[0].path.removesuffix("good.txt"))[2].split(" (found")[0] for row in faults
     ] == [
@@ -85,6 +87,16 @@ def test_faults_are_left_out_or_end_the_job_as_the_mode_says(mixed: list[DumpInp
     ):
         with pytest.raises(InputError, match=text):
             rows(mixed[place:], mode=FAILFAST)
+
+
+def test_a_cluster_that_is_cut_off_is_a_fault_that_ends_the_job_as_the_mode_says() -> None:
+    cut = [DumpInput(str(MULTIREGION.parent / "reported" / "a-cut-off.txt"), "cut")]
+    sentence = "payments declares 8 partitions, 3 are listed"
+    assert [row["fault"] for row in rows(cut)] == [None] * 3 + [sentence]
+    assert [row["fault"] for row in rows(cut, mode=DROP)] == [None] * 3
+    assert [row["partitions_complete"] for row in rows(cut, "clusters")] == [False]
+    with pytest.raises(InputError, match=sentence):
+        rows(cut, mode=FAILFAST)
 
 
 def test_racks_reach_every_broker_and_a_mistake_in_them_is_an_error_in_every_mode(tmp_path: Path) -> None:
