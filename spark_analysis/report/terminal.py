@@ -45,7 +45,6 @@ def terminal_summary(report: Report, *, line_length_max: int | None = None) -> R
     Lines without a command are cut at `line_length_max`; without it none is.
     """
     lines = [Text(visible(what_in_words(report)), style="bold"), _rows_line(report), _states_line(report)]
-    lines += _known_lines(report)
     # Where partitions have no leader, who brings one back takes the place of how even the brokers are.
     urgent = _leaderless_lines(report)
     even = [line for quantity in QUANTITIES if (line := _distance_line(report, quantity)) is not None]
@@ -66,8 +65,10 @@ def terminal_summary(report: Report, *, line_length_max: int | None = None) -> R
     if report.run.grouping is not None:
         lines.append(Text(visible(f"Moments: {report.run.grouping}.")))
     lines += [Text(visible(line)) for line in files_lines(report)]
+    known = _known_lines(report)
+    lines[3:3] = known
     for line in lines:
-        if line_length_max is not None and line not in urgent and line not in following:
+        if line_length_max is not None and line not in (*known, *urgent, *following):
             line.truncate(line_length_max, overflow="ellipsis")
     return Group(*lines, *(Text(line) for line in answer_lines(report.answers)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -101,7 +102,12 @@ def test_a_simulated_cluster_is_described_as_its_view_would_be(
     expected = one(describe_view(view_of(cluster, place_cluster(cluster, placer, seed=seed), "test")))
     assert found.pop("shape") == cluster.shape.name
     assert expected.pop("shape") is None
+    assert (found.pop("known"), json.loads(expected.pop("known"))["down"]) == (None, down_of(cluster))
     assert found == {"racks": []} | expected
+
+
+def down_of(cluster: Any) -> list[dict[str, Any]]:
+    return [{"broker_id": number, "why": "fenced"} for number in np.flatnonzero(cluster.fenced).tolist()]
 
 
 @settings(max_examples=4)
