@@ -40,7 +40,14 @@ def test_plans_are_right_least_and_what_impact_says(seeds: range) -> None:
 
 
 def _lacks_a_place(case: Drawn, why: str, seed: int) -> bool:
-    """What is refused for want of a place has none."""
+    """What is refused for want of a place has none, and what would wait for others lacks replicas in sync."""
+    if "Kafka waits" in why:
+        factor, up = case.goal.factor or 0, {b for b, how in case.states.items() if how == "up"}
+        found = False
+        for row, isr in zip(case.rows, case.isr, strict=True):
+            kept = set(row) - set(case.goal.remove)
+            found |= len(row) > factor and len(kept & set(isr) & up) < min(factor, len(kept))
+        assert found, (seed, why)
     if "live brokers, and" not in why and "nowhere" not in why:
         return False
     assert Checker(case, case.rows).least() is None, (seed, why)
