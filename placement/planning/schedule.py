@@ -158,10 +158,10 @@ def pacing_notes(made: Schedule, limits: Limits) -> tuple[str, ...]:
     copied = int((moves.sizes * moves.counts).sum())
     whole, part = (f"{int(one):,}" if not made.sizes_known else format_size(one) for one in (copied, busiest.seconds))
     direction = "into" if busiest.direction == "in" else "out of"
-    unit = "" if made.sizes_known else " replicas"
+    unit, them = ("", "that") if made.sizes_known else (" replicas", "them")
     batch = "the plan" if len(made.batches) == 1 else "a batch"
     begin = (
-        f"{batch} copies {whole}{unit} at once, {part} of that {direction} broker "
+        f"{batch} copies {whole}{unit} at once, {part} of {them} {direction} broker "
         f"{plan.view.brokers[busiest.broker_row].id}, and no throttle is set: "
     )
     return (begin + "; ".join(_offers(made, limits)),)

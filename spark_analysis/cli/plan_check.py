@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import attrs
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import RenderableType
@@ -99,6 +100,7 @@ def check_folder(folder: Path, dump: ClusterView | None) -> Checked:
         plan, found = read_reassignment(folder / "plan.json", view)
     except InputError as error:
         return Checked(folder=str(folder), tally=None, faults=(str(error),))
+    plan = plan.take(np.argsort(plan.rows))  # plan.json lists topics by name, the plan in the order of its input.
     goal, certificate = certified.goal, certified.certificate
     target = target_rows(view, plan.rows, plan.replicas)
     found += faults(view, goal, target, certificate)

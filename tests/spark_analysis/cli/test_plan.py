@@ -498,7 +498,7 @@ def test_a_plan_of_many_replicas_of_unknown_sizes_says_that_times_are_unknown(
 ) -> None:
     (tmp_path / "prod.txt").write_text(described("orders", [[1 + n % 2] for n in range(600)]))
     (note,) = warned(capsys, str(tmp_path / "prod.txt"), "--add", "3")
-    assert note.startswith("the plan copies 200 replicas at once, 200 of that into broker 3, and no throttle is set: ")
+    assert note.startswith("the plan copies 200 replicas at once, 200 of them into broker 3, and no throttle is set: ")
     assert "takes at least" not in note
     assert "--concurrency 7 makes 29 batches; sizes are unknown, and so are the times: --sizes gives them" in note
     assert warned(capsys, str(tmp_path / "prod.txt"), "--add", "3", "--concurrency", "10") == []
