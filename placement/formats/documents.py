@@ -28,6 +28,9 @@ OBJECTS_BYTES_PER_BYTE: Final = 8  # Plans and sizes take less; lists of small o
 _OBJECT_BYTES, _LIST_BYTES, _ITEM_BYTES = 184, 56, 20
 _CLEANED_MAX: Final = 8 << 20  # A text that somebody pasted is no larger.
 _HEAD: Final = 1 << 16
+_LOG_KEYS: Final = frozenset(
+    {"level", "severity", "msg", "message", "time", "timestamp", "ts", "logger", "log", "stream"}
+)
 _TRIES_MAX: Final = 1_000  # So many braces in other text are looked at; each may read to the text's end.
 _BEGIN: Final = re.compile(
     r"(?P<bare>^[ \t\r]*(?=\{|\[[ \t\r]*(?:[\[{\"\]]|$)))|(?=\{\s*[\"}]|\[\s*[\[{])", re.MULTILINE
@@ -53,14 +56,20 @@ class Documents:
     first_passed_over: tuple[int, str] | None = None
 
     def known(self, is_known: Callable[[dict[str, Any]], bool]) -> Documents:
-        """Return the documents without those inside other text, such as a log line, of a kind that is not known."""
-        kept = tuple(one for one in self.documents if not one.is_inline or is_known(one.value))
-        if not kept:
+        """Return the documents without log lines, and without those inside other text of a kind that is not known."""
+        noise = [not is_known(one.value) and (one.is_inline or _is_log_line(one.value)) for one in self.documents]
+        if all(noise) or not any(noise):
             return self
-        strange = next((one for one in self.documents if one.is_inline and not is_known(one.value)), None)
-        first = None if strange is None else (strange.line, strange.caption)
+        kept = tuple(one for one, is_noise in zip(self.documents, noise, strict=True) if not is_noise)
+        strange = self.documents[noise.index(True)]
+        first = strange.line, f"{strange.caption} {brief(strange.value)}"
         over = self.lines_passed_over + len(self.documents) - len(kept)
-        return Documents(kept, over, self.first_passed_over or first)
+        return Documents(kept, over, min(filter(None, (self.first_passed_over, first))))
+
+
+def _is_log_line(value: dict[str, Any]) -> bool:
+    """Return whether an object is a line that a log collector or a logger has written."""
+    return len(folded(value).keys() & _LOG_KEYS) > 1
 
 
 class _DamageError(InputError):

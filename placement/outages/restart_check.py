@@ -32,11 +32,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import Int32Array, Int64Array
+from broker.errors import RefusedError
 from broker.row_flags import count_in_row
 from placement.outages.restart_budget import Limits
 
 ByteArray: TypeAlias = NDArray[np.uint8]
 _FAULTS_MAX: Final = 10
+BROKERS_MAX: Final = 10_000
+"""Ten times the largest clusters known; each pair of brokers takes two bytes."""
 
 
 @attrs.frozen
@@ -61,8 +64,10 @@ class Conflicts:
 
 
 def conflicts_of(limits: Limits) -> Conflicts:
-    """Return the constraints of `limits` as arrays."""
+    """Return the constraints of `limits` as arrays; raise RefusedError for more than `BROKERS_MAX` brokers."""
     count = limits.brokers.size
+    if count > BROKERS_MAX:
+        raise RefusedError(f"{count:,} brokers are to restart; a schedule is made for at most {BROKERS_MAX:,}")
     square = np.zeros((count + 1, count + 1), dtype=np.uint8)  # Padding, -1, marks the last row and column.
     pairwise = limits.members[limits.budget == 1]
     for column in pairwise.T:

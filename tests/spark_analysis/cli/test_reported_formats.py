@@ -10,6 +10,7 @@ from typing import Any, Final
 import pytest
 
 from broker.cli import run
+from broker.errors import InputError
 from placement.formats.read import read_dump
 from spark_analysis.cli.commands import brokerside
 
@@ -130,6 +131,9 @@ def test_a_prefix_of_few_rows_is_a_reject_with_its_line() -> None:
     dump = read_dump(["\n".join(lines).encode()], source="diff")
     assert [(reject.line, reject.reason) for reject in dump.rejects] == [(4, "unexpected text '-'")]
     assert dump.rows_analysed == 9
+    several = "".join(f"{'abc'[number % 3]} {line}\n" for number, line in enumerate(BASELINE.splitlines()))
+    with pytest.raises(InputError, match="nothing can be used: unexpected text 'a'"):
+        read_dump([several.encode()], source="of several hosts")
 
 
 NOISE: Final = {
@@ -148,11 +152,12 @@ NOISE: Final = {
     "typographic quotes": PLAN.replace('"', "\u201c"),
     "colours": f"\x1b[32m{PLAN}\x1b[0m\n",
     "a list": f"[{PLAN}]",
-    "a JSON log line": f'{{"level":"warn","msg":"x"}} {PLAN}\n',
+    "a JSON log line before": f'{{"level":"warn","msg":"x"}}\n{PLAN}\n',
+    "a log line with JSON": f'INFO config {{"a": 1}}\n{PLAN}\n',
 }
 
 
-@pytest.mark.parametrize("kind", [kind for kind in NOISE if kind != "a JSON log line"])
+@pytest.mark.parametrize("kind", NOISE)
 def test_a_plan_is_found_in_other_text(kind: str, tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "now.txt").write_text(
         "Topic: orders\tPartitionCount: 1\tReplicationFactor: 2\tConfigs: \n"
