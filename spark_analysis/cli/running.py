@@ -28,8 +28,9 @@ from spark_analysis.engines import Engine, LocalEngine, SparkEngine
 from spark_analysis.report.load import load_report
 from spark_analysis.report.model import Report, RunInfo
 from spark_analysis.report.terminal import LINE_LENGTH_MAX, summary_json, terminal_summary
-from spark_analysis.report.write import write_for_programs, write_page
+from spark_analysis.report.write import WRITTEN, write_for_programs, write_page
 from spark_analysis.session.settings import is_submitted, parse_settings
+from spark_analysis.tables.answers import claimed_folder
 
 AUTO: Final = "auto"
 LOCAL: Final = "local"
@@ -182,14 +183,15 @@ def run_job(job: Callable[[Engine, Any], None], info: RunInfo, options: RunOptio
     asks_for_spark = options.master is not None or bool(options.conf) or sink is not None or is_submitted(os.environ)
     local = is_local(options.engine, asks_for_spark=asks_for_spark, is_small=is_small)
     engine_started = started_engine(local=local, master=options.master, settings=options.settings, quiet=options.quiet)
-    with engine_started as engine:
-        if sink is not None:
-            check_sink(engine, sink, options.asked)
-        job(engine, partial(progress, quiet=options.quiet))
-        if sink is not None:
-            append_tables(engine, sink, options.out, options.asked)
-    result = load_report(options.out, attrs.evolve(info, out=str(options.out)))
-    _finish(result, options)
+    with claimed_folder(options.out, "report", WRITTEN):
+        with engine_started as engine:
+            if sink is not None:
+                check_sink(engine, sink, options.asked)
+            job(engine, partial(progress, quiet=options.quiet))
+            if sink is not None:
+                append_tables(engine, sink, options.out, options.asked)
+        result = load_report(options.out, attrs.evolve(info, out=str(options.out)))
+        _finish(result, options)
     return result
 
 

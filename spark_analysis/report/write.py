@@ -19,10 +19,13 @@ from spark_analysis.report.model import QUANTITIES, ClusterRow, Report, RunInfo
 from spark_analysis.report.recovery import election_files
 from spark_analysis.report.states import STATES
 from spark_analysis.report.terminal import summary_json
+from spark_analysis.tables.write import TABLES_FOLDER
 
 REPORT_NAME: Final = "report.html"
 JSON_NAME: Final = "report.json"
 PROMETHEUS_NAME: Final = "report.prom"
+WRITTEN: Final = (REPORT_NAME, JSON_NAME, PROMETHEUS_NAME, ELECTIONS, TABLES_FOLDER)
+"""All files and folders of a report."""
 _COUNTS: Final = (
     ("brokers", "broker_count", "Brokers registered."),
     ("partitions", "partition_count", "Partitions."),

@@ -7,10 +7,11 @@ are removed. Nothing here imports pyspark.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,10 +31,9 @@ def write_answer(out: Path, kind: str, files: Mapping[str, pa.Table | str]) -> t
     """
     if any("/" in name or name.startswith(".") or name == ANSWER_NAME for name in files):
         raise UsageError(f"files are named without folders, and not {ANSWER_NAME}: {sorted(files)}")
-    stale = set(_earlier_files(out)) - set(files)
-    taken = [name for name in sorted(files) if (out / name).exists() and name not in _earlier_files(out)]
-    if taken:
-        raise InputError(f"holds a file {taken[0]} that no earlier answer wrote", source=str(out))
+    stale = check_place(out, files) - set(files)
+    if any((out / name).is_dir() for name in stale):
+        raise InputError("holds a report; choose a new folder", source=str(out))
     made = not out.exists()
     hidden = out / _HIDDEN
     try:
@@ -55,6 +55,45 @@ def write_answer(out: Path, kind: str, files: Mapping[str, pa.Table | str]) -> t
         if made and out.is_dir() and not any(out.iterdir()):
             out.rmdir()
     return tuple(out / name for name in files)
+
+
+def check_place(out: Path, names: Collection[str]) -> set[str]:
+    """Return what an earlier answer left in the folder `out`, in which these names may be written and replaced.
+
+    Raises InputError for a folder with files but no earlier answer, and for a name that no earlier answer wrote or
+    that is a link to a folder.
+    """
+    earlier = set(_earlier_files(out))
+    for name in sorted(names):
+        if (out / name).is_symlink() and (out / name).is_dir():
+            raise InputError(f"{name} is a link to a folder, which is not followed", source=str(out))
+        if (out / name).exists() and name not in earlier:
+            raise InputError(f"holds a file {name} that no earlier answer wrote", source=str(out))
+    return earlier
+
+
+@contextlib.contextmanager
+def claimed_folder(out: Path, kind: str, names: Collection[str]) -> Iterator[None]:
+    """Take the folder `out` for files and folders of these names, which an earlier run of them may have left.
+
+    answer.json lists them from the beginning, so that a killed run can be repeated; a block that raises before
+    anything is written leaves nothing. Raises InputError as `check_place`, and for the answer of another command.
+    """
+    if stale := check_place(out, names) - set(names):
+        raise InputError(f"holds {min(stale)}, an answer of another command; choose a new folder", source=str(out))
+    made = not out.exists()
+    out.mkdir(parents=True, exist_ok=True)
+    hidden = out / _HIDDEN
+    hidden.unlink(missing_ok=True)
+    _write(hidden, answer_text({"kind": kind, "files": sorted(names)}))
+    hidden.replace(out / ANSWER_NAME)
+    try:
+        yield
+    finally:
+        if [path.name for path in out.iterdir()] == [ANSWER_NAME]:
+            (out / ANSWER_NAME).unlink()
+            if made:
+                out.rmdir()
 
 
 def answer_text(summary: Mapping[str, Any]) -> str:

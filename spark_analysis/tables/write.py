@@ -157,6 +157,8 @@ def staged_run(
         _check_place(table, out, overwrite)
     root = (out / TABLES_FOLDER / name).absolute()
     made = [folder for folder in (out, out / TABLES_FOLDER) if not folder.exists()]
+    if root.is_symlink():
+        root.unlink()
     shutil.rmtree(root, ignore_errors=True)  # What an interrupted run left behind under a name that only we use.
     try:
         for table in (*tables, *work):

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from broker.errors import InputError, UsageError
-from spark_analysis.tables.answers import write_answer
+from spark_analysis.tables.answers import claimed_folder, write_answer
 
 TABLE = pa.table({"n": [1, 2]})
 
@@ -61,3 +61,49 @@ def test_a_failed_write_leaves_the_earlier_answer_whole(tmp_path: Path) -> None:
     with pytest.raises(UnicodeEncodeError):
         write_answer(tmp_path / "fresh", "outage", {"a.json": "\ud800"})
     assert not (tmp_path / "fresh").exists()
+
+
+NAMES = ("report.html", "tables")
+
+
+def claim(out: Path) -> None:
+    with claimed_folder(out, "report", NAMES):
+        (out / "report.html").write_text("ours")
+        (out / "tables").mkdir(exist_ok=True)
+
+
+def test_a_claimed_folder_is_taken_again_and_by_no_other_command(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    claim(out)
+    claim(out)
+    (out / "mine.txt").write_text("mine")
+    claim(out)
+    assert names(out) == ["answer.json", "mine.txt", "report.html", "tables"]
+    with pytest.raises(InputError, match="holds a report; choose a new folder"):
+        write_answer(out, "plan", {"plan.json": ""})
+    write_answer(tmp_path / "plan", "plan", {"plan.json": ""})
+    with pytest.raises(InputError, match=r"holds plan\.json, an answer of another command"):
+        claim(tmp_path / "plan")
+
+
+@pytest.mark.parametrize("is_claimed", [False, True])
+def test_links_and_files_of_others_are_not_followed_and_not_replaced(tmp_path: Path, is_claimed: bool) -> None:
+    out, other = tmp_path / "out", tmp_path / "other"
+    other.mkdir()
+    if is_claimed:
+        claim(out)
+        (out / "tables").rmdir()
+    else:
+        out.mkdir()
+        (out / "report.html").write_text("mine")
+    (out / "tables").symlink_to(other)
+    with pytest.raises(InputError, match="not followed" if is_claimed else "no earlier answer"):
+        claim(out)
+    assert (out / "report.html").read_text() == ("ours" if is_claimed else "mine")
+    assert names(other) == []
+
+
+def test_a_run_that_fails_before_it_writes_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), claimed_folder(tmp_path / "out", "report", NAMES):
+        raise ZeroDivisionError
+    assert names(tmp_path) == []
