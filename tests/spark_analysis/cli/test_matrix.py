@@ -216,3 +216,48 @@ def test_a_describe_and_the_metadata_log_of_its_moment_agree(
             assert not (set(replicas) - set(before[key])) & set(down)
         found.append((down, known["partial"], plan["moved"], roll["batches"]))
     assert found[0] == found[1]
+
+
+SAID = {
+    "dead directory": (
+        ("reported/42-jbod.txt", "--sizes", "reported/42-logdirs-dead.json"),
+        "broker 2: log directory /data2 is offline, and 4 replicas of the broker with it",
+    ),
+    "sizes of the others": (
+        ("reported/42-jbod.txt", "--sizes", "reported/42-logdirs-dead.json"),
+        "sizes: 12 replicas measured, of 4 the largest other replica of the partition is taken, 0 not known",
+    ),
+    "offline directory of Cruise Control": (
+        ("reported/28-cc-state.json",),
+        "broker 1: log directory /var/lib/kafka/data1 is offline",
+    ),
+    "racks of another cluster": (
+        ("reported/41.json", "--racks", "RACKS"),
+        "racks: 2 of 3 brokers of the file are not in the dump (71, 72); one counts where --add names it",
+    ),
+    "stated down": (("reported/d-offline.txt", "--down", "1", "--alive", "5"), "not alive: broker 1 (down by --down)"),
+    "cut off": (
+        ("reported/a-cut-off.txt",),
+        "not the whole cluster: payments declares 8 partitions, 3 are listed",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SAID)
+def test_what_limits_a_report_is_a_line_of_it(case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given, line = SAID[case]
+    (tmp_path / "racks.csv").write_text("1,a\n71,a\n72,b\n")
+    words = [str(REAL / word) if word.startswith("reported/") else word for word in given]
+    words = [str(tmp_path / "racks.csv") if word == "RACKS" else word for word in words]
+    assert run(brokerside, "brokerside", ["report", *words, "--out", str(tmp_path / "out"), "--quiet"]) == 0
+    assert line in capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize("name", ["report", "roll", "outage", "plan"])
+def test_a_broker_that_is_not_there_is_one_error(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dump, out = str(REAL / "reported/d-offline.txt"), str(tmp_path / "out")
+    for option in ("--down", "--alive"):
+        assert run(brokerside, "brokerside", [name, dump, option, "77", "--out", out]) == 2
+        assert capsys.readouterr().err.endswith("broker 77 is not in cluster d-offline; its brokers are 1, 2, 3, 5\n")
+    assert run(brokerside, "brokerside", [name, dump, "--down", "1", "--alive", "1", "--out", out]) == 2
+    assert capsys.readouterr().err == "brokerside: broker 1 is named by --down and by --alive\n"

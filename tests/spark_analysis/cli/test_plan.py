@@ -295,7 +295,7 @@ def test_rules_of_racks_without_racks_are_refused(
     given: tuple[str, ...], capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
 ) -> None:
     assert plan(given[0], *arguments) == 2
-    assert "none of the 4 brokers of prod has a known rack (--racks FILE)" in capsys.readouterr().err
+    assert "none of the 6 brokers of prod has a known rack (--racks FILE)" in capsys.readouterr().err
 
 
 def test_a_reassignment_in_progress_is_refused_or_planned_from_its_target(
