@@ -45,7 +45,7 @@ def _all_alive(chunk: Chunk) -> BoolArray:
     for flags, column in ((held, chunk.replicas), (seen, chunk.isr), (seen, chunk.leader)):
         flags[column[column >= 0]] = True
     down = held & ~seen & chunk.knows_isr[chunk.broker_cluster]
-    return np.bincount(chunk.broker_cluster[down], minlength=chunk.count) == 0
+    return np.asarray(np.bincount(chunk.broker_cluster[down], minlength=chunk.count) == 0)
 
 
 def unbroken(chunk: Chunk, min_insync_replicas: int | None) -> Answered:

@@ -255,14 +255,11 @@ def _brokers(name: str, rows: pa.Table) -> tuple[tuple[BrokerView, ...], dict[st
         raise UsageError(f"broker {int(ids[doubles[0]])} is listed twice in cluster {name!r}")
     if ids.size and int(ids[0]) < 0:
         raise UsageError(f"broker {int(ids[0])} of cluster {name!r}: allowed is 0 or more")
+    listed = rows.to_pylist()
+    flags: list[dict[str, Any]] = [{flag: bool(row.get(flag)) for flag in BROKER_FLAGS} for row in listed]
     brokers = tuple(
-        BrokerView(
-            id=BrokerId(row["broker_id"]),
-            rack=row.get("rack") or None,
-            host=row.get("host"),
-            **{flag: bool(row.get(flag)) for flag in BROKER_FLAGS},
-        )
-        for row in rows.to_pylist()
+        BrokerView(id=BrokerId(row["broker_id"]), rack=row.get("rack") or None, host=row.get("host"), **given)
+        for row, given in zip(listed, flags, strict=True)
     )
     held = {column: _known(rows, column) for column in TOTALS}
     totals = {column: values.to_numpy(zero_copy_only=False) for column, values in held.items() if values is not None}
