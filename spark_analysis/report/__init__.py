@@ -22,6 +22,7 @@
 - distribution_chart: Draw the distribution over clusters of the share that would have to move.
 - glossary: Define the words of the page.
 - html: Render the page from `templates/`, one file that loads nothing.
+- numbers: Give the numbers of the page by name, for programs.
 - terminal: Summarise the report in ten lines for a terminal, and as JSON for programs.
 - gates: Decide whether a report passes the gates that a script asks for with `--fail-on`.
 - write: Write the page beside the tables that it was made from, whole or not at all.

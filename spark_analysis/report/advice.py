@@ -14,7 +14,7 @@ from spark_analysis.report.commands import Commands, commands_of
 from spark_analysis.report.figures import count, plural, quantity
 from spark_analysis.report.model import QUANTITIES, ClusterDetail, Report, Spreads
 from spark_analysis.report.recovery import NextStep, preferred_step, recovery_json, recovery_steps
-from spark_analysis.report.rows import LeastPlan, RestartBatches, WorstOutage
+from spark_analysis.report.rows import LeastPlan, RestartBatches, WorstOutage, row_json
 from spark_analysis.report.states import is_uneven
 
 __all__ = (
@@ -117,7 +117,7 @@ def advice_json(detail: ClusterDetail, report: Report) -> dict[str, Any] | None:
         return None
     first = first_plan(detail, report.run.tolerance)
     plans = [
-        _plain(plan) | {"command": _of(commands, "plan", plan), "check_command": _of(commands, "check", plan)}
+        row_json(plan) | {"command": _of(commands, "plan", plan), "check_command": _of(commands, "check", plan)}
         for plan in advice.plans
     ]
     return {
@@ -127,16 +127,11 @@ def advice_json(detail: ClusterDetail, report: Report) -> dict[str, Any] | None:
         "recovery": recovery_json(detail),
         "first": None if first is None else first.goal,
         "plans": plans,
-        "outages": [_plain(each) for each in advice.outages],
+        "outages": [row_json(each) for each in advice.outages],
         "outage_command": None if commands is None else commands.outage(),
-        "restarts": None if advice.restarts is None else _plain(advice.restarts),
+        "restarts": None if advice.restarts is None else row_json(advice.restarts),
         "restart_command": None if commands is None else commands.roll(),
     }
-
-
-def _plain(row: LeastPlan | WorstOutage | RestartBatches) -> dict[str, Any]:
-    found = attrs.asdict(row)
-    return {name: value for name, value in found.items() if name not in ("cluster_id", "placer")}
 
 
 def _of(commands: Commands | None, kind: str, plan: LeastPlan) -> str | None:

@@ -5,6 +5,7 @@ None means that the input does not say; a column of lists holds tuples. No value
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
@@ -123,3 +124,13 @@ class RecoveryStep(Row):
 @_of(schemas.RESTARTS)
 class RestartBatches(Row):
     """Hold one row of the table of restarts; `refused` says why there is no schedule."""
+
+
+def row_json(row: Any, without: tuple[str, ...] = ("cluster_id", "placer")) -> dict[str, Any]:
+    """Return the columns of one row by name; a number that is not finite is null."""
+    found = attrs.asdict(row).items()
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in found
+        if name not in without
+    }

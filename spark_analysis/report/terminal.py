@@ -24,6 +24,7 @@ from spark_analysis.report.figures import count, percent, plural, ppm, share_of
 from spark_analysis.report.model import QUANTITIES, ClusterDetail, ClusterRow, Report
 from spark_analysis.report.moments import moments_json
 from spark_analysis.report.now import missing_most, rackless_count, state_count
+from spark_analysis.report.numbers import cluster_json, states_json
 from spark_analysis.report.overview import files_lines, no_findings, total_of, what_in_words
 from spark_analysis.report.recovery import must_return, recovery_steps
 from spark_analysis.report.since import courses, since_json, since_lines
@@ -204,6 +205,7 @@ def summary_json(report: Report) -> str:
     for field in ("broker_count", "topic_count", "partition_count", "replica_count", "size_bytes"):
         summary[field] = total_of(report, field)
     summary |= {state.field: state_count(report.current_rows, state, report.rest).found for state in STATES}
+    summary["states"] = states_json(report)
     summary["unracked_cluster_count"] = rackless_count(report)
     of_dumps = [row for row in report.current_rows[:LISTED_MAX] if row.facts.known]
     summary["known"] = [_known_of(row).as_json() for row in of_dumps]
@@ -231,6 +233,10 @@ def summary_json(report: Report) -> str:
     summary["moments"] = moments_json(report)
     summary["out_of_sync"] = [one for row in report.current_rows if (one := _out_of_sync(report, row))][:LISTED_MAX]
     summary["cordoned"] = [one for detail in report.details[:LISTED_MAX] if (one := _cordoned(detail)) is not None]
+    now = {row.place for row in report.current_rows}
+    summary["clusters"] = [
+        cluster_json(detail, is_now=detail.row.place in now) for detail in report.details[:LISTED_MAX]
+    ]
     if report.answers:
         summary["answers"] = answers_json(report.answers)
     return json.dumps(summary, indent=2, ensure_ascii=True, allow_nan=False)

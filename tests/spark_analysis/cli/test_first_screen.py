@@ -95,3 +95,18 @@ def test_lists_start_at_1_and_notes_of_plans_are_few(page: str) -> None:
     assert re.findall(r"<summary><span><b>(\d+)\. ", page) == ["1", "2", "3"]
     for listed in re.findall(r"Every plan, and what it gains(.*?)</details>", page, re.S):
         assert listed.count('class="note"') <= 5
+
+
+def test_every_tile_and_every_broker_of_the_page_is_a_number_of_report_json(page: str, said: dict[str, Any]) -> None:
+    tiles = re.findall(r'<li class="tile[^"]*"><b>([\d,]+)</b><span class="title">partitions ([^<]*)<', page)
+    known = {key: one["count"] for key, one in said["states"].items() if one["count"] is not None}
+    assert [int(found.replace(",", "")) for found, _ in tiles] == list(known.values())
+    clusters = {one["cluster"]: one for one in said["clusters"]}
+    for name in ("60-dead3", "25", "north-2026-11-28"):
+        (fold,) = re.findall(rf"<b>\d+\. {name}</b>.*?Brokers, in rack order</caption>(.*?)</table>", page, re.S)
+        rows = [text_of(row).split() for row in re.findall(r"<tr>(.*?)</tr>", fold.split("<tbody>")[1], re.S)]
+        assert [(row[0], row[2]) for row in rows] == [
+            (str(one["broker_id"]), str(one["replica_count"])) for one in clusters[name]["brokers"]
+        ]
+    assert clusters["north-2026-11-28"]["leaderless_count"] == 2
+    assert [one["scope"] for one in clusters["25"]["measures"]].count("broker") >= 1
