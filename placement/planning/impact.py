@@ -115,6 +115,16 @@ class Impact:
         return sum(batch.moved_replicas for batch in self.batches)
 
     @property
+    def known_bytes(self) -> tuple[int, int]:
+        """Return the bytes of the copies whose sizes are known, and the number of new replicas of unknown size."""
+        known, unknown = 0, 0
+        for batch in self.batches:
+            counts, sizes = batch.plan.added.sum(axis=1), batch.plan.copy_bytes
+            known += int((counts * np.maximum(sizes, 0)).sum())
+            unknown += int(counts[sizes < 0].sum())
+        return known, unknown
+
+    @property
     def leader_changes(self) -> int | None:
         """Return the number of partitions that another broker leads in the end; None where the view does not say."""
         now, after = self.before.partitions.leader, self.after.partitions.leader

@@ -258,6 +258,8 @@ def summary(answer: Answer) -> dict[str, Any]:
         ],
         "moved_replica_count": found.moved_replicas,
         "moved_bytes": found.moved_bytes,
+        "moved_bytes_known": found.known_bytes[0],
+        "moved_replica_count_of_unknown_size": found.known_bytes[1],
         "leader_changes": found.leader_changes,
         "seconds": None if found.seconds is None or found.seconds == float("inf") else found.seconds,
         "never_ends": None if found.seconds is None else found.seconds == float("inf"),

@@ -70,7 +70,11 @@ def _heading(impact: Impact) -> Iterator[RenderableType]:
             f"{_size(inside.size_bytes)} copied inside brokers, at --replica-alter-log-dirs-throttle if it is set."
         )
     if impact.moved_bytes is None:
-        lines.append("Bytes are not known for every partition; --sizes gives them.")
+        known, unknown = impact.known_bytes
+        lines.append(
+            f"Sizes are unknown of {plural(unknown, 'new replica')}; the others copy {format_size(known)}. "
+            "--sizes gives them."
+        )
     if not impact.has_links and impact.moved_replicas:
         lines.append("Times are not known without --throttle, or a network's capacity in --capacity.")
     if runs_either(impact.release):

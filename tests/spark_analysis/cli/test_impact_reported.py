@@ -36,6 +36,7 @@ def impact(capsys: pytest.CaptureFixture[str], dump: str | Path, plan: str | Pat
         EXECUTED,
         f"{FORMER}Successfully started reassignment of partitions \n{STARTED}",
         f"{FORMER}2015-03-01 10:00:00 INFO Successfully started partition reassignments for {STARTED}",
+        f"{FORMER}[2015-03-01 10:00:00,000] INFO Successfully started reassignment of partitions {STARTED}",
         f"{FORMER}Warning: You must run --verify periodically.\nSuccessfully started reassignment {STARTED}",
     ],
 )
@@ -220,3 +221,19 @@ def test_impact_says_of_a_plan_what_the_plan_says(
     assert planned["changed_partition_count"] > 0
     assert (found["moved_replica_count"], found["moved_bytes"]) == (planned["moved"], planned["moved_bytes"])
     assert found["leader_changes"] == planned["leader_changes"]
+
+
+def test_known_sizes_are_counted_beside_unknown_ones(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = json.loads((REPORTED / "42-logdirs.json").read_text().splitlines()[-1])
+    for broker in sizes["brokers"]:
+        for one in broker["logDirs"]:
+            one["partitions"] = [each for each in one["partitions"] if each["partition"] != "big-0"]
+    (tmp_path / "sizes.json").write_text(json.dumps(sizes))
+    entries = [{"topic": "big", "partition": number, "replicas": [1, 3]} for number in (0, 2)]
+    (tmp_path / "plan.json").write_text(json.dumps({"version": 1, "partitions": entries}))
+    options = ("--sizes", str(tmp_path / "sizes.json"), "--add", "3")
+    found = impact(capsys, "42-jbod.txt", tmp_path / "plan.json", *options)
+    figures = ("moved_bytes", "moved_bytes_known", "moved_replica_count_of_unknown_size")
+    assert [found[name] for name in figures] == [None, BIG, 1]
+    run(brokerside, "brokerside", ["impact", str(REPORTED / "42-jbod.txt"), str(tmp_path / "plan.json"), *options])
+    assert "Sizes are unknown of 1 new replica; the others copy 186.3 GiB." in capsys.readouterr().out
