@@ -11,8 +11,7 @@ why a schedule is refused unless the caller asks for one.
 Example: broker 2 is gone, so that broker 1 alone holds what is committed.
 
     >>> from broker.cluster import PartitionTable, TopicView
-    >>> from placement.outages.elections import leaderless
-from placement.outages.succession import successions
+    >>> from placement.outages.succession import successions
     >>> table = PartitionTable(topic_index=[0], partition_ids=[0], replicas=[[1, 2]], isr=[[1, -1]])
     >>> topics = [TopicView("t", min_insync_replicas=1)]
     >>> view = ClusterView.build(name="n", source="s", format="f", partitions=table, topics=topics)
