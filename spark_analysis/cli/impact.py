@@ -14,6 +14,7 @@ from broker.errors import UsageError
 from broker.ids import BrokerId, broker_id
 from broker.releases import NEWEST, Release
 from placement.formats.documents import JSON_BYTES_MAX
+from placement.formats.one_topic import ZOOKEEPER
 from placement.formats.plans import ParsedPlan, read_plan
 from placement.outages.look_ahead import LookAhead, look_ahead
 from placement.planning.completion import KRAFT_ASSUMED_SINCE, ZOOKEEPER_UNTIL
@@ -175,11 +176,12 @@ def _answer(cluster: Cluster, plans: tuple[ParsedPlan, ...], options: ImpactOpti
         network_out=capacities.column(view, "network_out_bytes_per_second"),
         ingress=capacities.column(view, "ingress_bytes_per_second"),
     )
+    zookeeper = options.zookeeper or view.format == ZOOKEEPER
     found = impact(
         [plan.reassignment for plan in plans],
         links=links,
-        release=options.release or (ZOOKEEPER_UNTIL if options.zookeeper else NEWEST),
-        zookeeper=options.zookeeper,
+        release=options.release or (ZOOKEEPER_UNTIL if zookeeper else NEWEST),
+        zookeeper=zookeeper,
     )
     said = findings(found, disk_bytes=capacities.column(view, "disk_bytes"))
     return Answer(

@@ -237,3 +237,12 @@ def test_known_sizes_are_counted_beside_unknown_ones(tmp_path: Path, capsys: pyt
     assert [found[name] for name in figures] == [None, BIG, 1]
     run(brokerside, "brokerside", ["impact", str(REPORTED / "42-jbod.txt"), str(tmp_path / "plan.json"), *options])
     assert "Sizes are unknown of 1 new replica; the others copy 186.3 GiB." in capsys.readouterr().out
+
+
+def test_a_znode_is_of_a_cluster_with_zookeeper(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text('{"version":1,"partitions":[{"topic":"11-zk-topic","partition":0,"replicas":[2,1,3]}]}')
+    found = impact(capsys, "11-zk-topic.json", path, "--partial")
+    assert (found["controller"], found["release"]) == ("zookeeper", "3.9")
+    refused = impact(capsys, "11-zk-topic.json", path, "--partial", "--kafka", "4.0")
+    assert "release 4.0 runs without ZooKeeper" in refused["error"]
