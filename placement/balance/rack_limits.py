@@ -21,6 +21,12 @@ from placement.balance.reachable import Classes, Groups, reach
 
 FAR: Final = 1.5
 _NAMED_MAX: Final = 5
+_WHY: Final = "partitions stand on as many racks as they can"
+
+
+def is_rack_limit(note: str) -> bool:
+    """Return whether a note of a plan is a sentence of `rack_limits`."""
+    return _WHY in note
 
 
 def rack_limits(view: ClusterView, rows: Int32Array, live: BoolArray) -> tuple[str, ...]:
@@ -51,7 +57,7 @@ def _limits(view: ClusterView, rows: Int32Array, live: BoolArray) -> Iterator[st
         others = np.append(live & ~inside, False)
         yield (
             f"{shown} must hold {_range(best[inside])} replicas at a mean of {mean:.1f}, as rack {name} has "
-            f"{counted(len(ids), 'broker')} of {int(live.sum())} and partitions stand on as many racks as they can; "
+            f"{counted(len(ids), 'broker')} of {int(live.sum())} and {_WHY}; "
             f"with one broker more in {name}, each there holds {_range(more[there])} and others {_range(more[others])}"
         )
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import attrs
 
+from placement.balance.rack_limits import is_rack_limit
 from spark_analysis.report.commands import Commands, commands_of
 from spark_analysis.report.figures import count, plural, quantity
 from spark_analysis.report.model import QUANTITIES, ClusterDetail, Report, Spreads
@@ -110,6 +111,12 @@ def plan_in_words(plan: LeastPlan) -> str:
     return f"{replicas}, {plural(leaders, 'leader')} change{'s' if leaders == 1 else ''}"
 
 
+def rack_limit_notes(detail: ClusterDetail) -> tuple[str, ...]:
+    """Return which brokers hold far more than the mean because of their rack, and what one more there changes."""
+    notes = (note for plan in detail.advice.plans if plan.goal == "balance" for note in plan.notes)
+    return tuple(filter(is_rack_limit, notes))
+
+
 def advice_json(detail: ClusterDetail, report: Report) -> dict[str, Any] | None:
     """Return what to do next with a cluster, for programs; None where there is nothing to say."""
     advice, commands = detail.advice, commands_of(report, detail.row.facts)
@@ -125,6 +132,7 @@ def advice_json(detail: ClusterDetail, report: Report) -> dict[str, Any] | None:
         "placer": detail.row.facts.placer,
         "steps": [attrs.asdict(step) for step in next_steps(detail, report.run.tolerance, commands)],
         "recovery": recovery_json(detail),
+        "rack_limits": list(rack_limit_notes(detail)),
         "first": None if first is None else first.goal,
         "plans": plans,
         "outages": [row_json(each) for each in advice.outages],

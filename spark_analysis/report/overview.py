@@ -31,6 +31,8 @@ def no_findings(report: Report) -> str:
     """Return what is said of a report without a cluster to look at."""
     if any(row.facts.replica_count is None for row in report.current_rows):
         return "Nothing to look at in what the dumps show."
+    if not report.rest.count and not any(row.facts.partition_count for row in report.current_rows):
+        return "There is no partition to look at."
     if later := report.rest.uneven_count(report.run.tolerance):
         return f"{plural(later, 'cluster')} after the first {count(len(report.rows))} by rank: see tables/measures."
     even = all(is_at_best(row.over_brokers) for row in report.current_rows) and not report.rest.uneven_count(0.0)

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from broker.drawing.element import visible
 from broker.known import Known
-from spark_analysis.report.advice import advice_json, next_steps
+from spark_analysis.report.advice import advice_json, next_steps, rack_limit_notes
 from spark_analysis.report.answers import answer_lines, answers_json
 from spark_analysis.report.commands import commands_of
 from spark_analysis.report.distance import quantile
@@ -56,6 +56,7 @@ def terminal_summary(report: Report, *, line_length_max: int | None = None) -> R
     worst = [row for row in report.current_rows if not row.healthy][: min(_WORST_SHOWN, spare)]
     lines.append(Text("First to look at:" if worst else no_findings(report), style="bold"))
     lines += [_worst_line(row, several) for row in worst]
+    lines += _limit_lines(report, worst)
     following = _next_lines(report, worst)
     lines += following
     lines += [Text(visible(line)) for line in since_lines(courses(report), _WORST_SHOWN)]
@@ -86,6 +87,13 @@ def _known_lines(report: Report) -> list[Text]:
 def _known_of(row: ClusterRow) -> Known:
     """Return what is known of a cluster of a dump."""
     return Known.of_text(row.facts.known)
+
+
+def _limit_lines(report: Report, worst: Sequence[ClusterRow]) -> list[Text]:
+    """Return why brokers hold far more than others at best, of the clusters that are shown, or of the first of all."""
+    places = [row.place for row in worst or report.current_rows[:1]]
+    notes = (note for each in report.details if each.row.place in places for note in rack_limit_notes(each))
+    return [Text(f"  {visible(note)}") for note in notes][:_WORST_SHOWN]
 
 
 def _next_lines(report: Report, worst: Sequence[ClusterRow]) -> list[Text]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
+from broker.errors import InputError
 from broker.wording import printable
 from spark_analysis.report.commands import ELECTIONS
 from spark_analysis.report.html import report_html
@@ -57,7 +58,9 @@ def write_for_programs(out: Path, report: Report) -> None:
 def _write_elections(out: Path, files: Mapping[str, str]) -> None:
     """Write the files of elections, and remove those of an earlier run."""
     folder = out / ELECTIONS
-    if not folder.is_symlink() and folder.is_dir():
+    if folder.is_symlink():
+        raise InputError("is a link; nothing is written through it", source=str(folder))
+    if folder.is_dir():
         for kind in ("unclean", "preferred"):
             for path in folder.glob(f"*-{kind}.json"):
                 path.unlink()

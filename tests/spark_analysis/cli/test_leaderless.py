@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -198,3 +199,29 @@ def test_lines_are_whole_in_a_pipe(reported: Reported) -> None:
     shown, _ = reported(REAL / "kraft" / "describe" / "4-brokers-1-and-4-gone.txt")
     assert "5 not led by their preferred replica (33.3 %); 1 state not in the dump" in shown
     assert "…" not in shown
+
+
+def test_a_broker_that_is_full_because_of_its_rack_is_explained(reported: Reported) -> None:
+    shown, found = reported(REPORTED / "25.json", "--racks", str(REPORTED / "25-racks.csv"))
+    (said,) = found["what_to_do_next"][0]["rack_limits"]
+    assert said.startswith("broker 6 must hold 10 replicas at a mean of 4.3, as rack rack2 has 1 broker of 7")
+    assert f"Every cluster is as even as it can be.\n  {said}\n" in shown
+
+
+def test_a_cluster_without_partitions_is_not_praised(reported: Reported) -> None:
+    shown, _ = reported('{"brokers":[{"id":1,"name":"a:1"}],"topics":[]}')
+    assert "There is no partition to look at." in shown
+
+
+def test_no_file_is_written_through_a_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("theirs").mkdir()
+    arguments = ["report", str(REPORTED / "c-sole-in-sync.txt"), "--out", "out", "--quiet"]
+    assert run(brokerside, "brokerside", arguments) == 0
+    shutil.rmtree("out/elections")
+    Path("out/elections").symlink_to(tmp_path / "theirs")
+    assert run(brokerside, "brokerside", arguments) == 2
+    assert "is a link" in capsys.readouterr().err
+    assert not list(Path("theirs").iterdir())
