@@ -107,6 +107,8 @@ def test_what_got_worse_and_how_moments_were_taken_is_said_everywhere(
         ("south-2026-11-28", True),
     ]
     assert [one["cluster"] for one in said["first_to_look_at"]] == ["north-2026-11-28", "south-2026-11-28"]
+    places = {one["cluster"][:-3]: one["place"] for one in said["clusters"] if one["is_now"]}
+    assert places == {"north-2026-11": 1, "south-2026-11": 2}  # What is past comes after all that is now.
 
 
 def test_a_cluster_that_misses_the_last_day_is_named_and_its_last_moment_is_looked_at(
