@@ -15,6 +15,7 @@ from broker.cluster import ClusterView
 from broker.errors import InputError, NothingUsableError, UsageError, shorten
 
 VALUE_LENGTH_MAX: Final = 200  # Characters: enough to find the entry in its file, too few to fill a table.
+BROKERS_MAX: Final = 10_000  # Ten times the largest clusters known; some answers look at each pair of brokers.
 REJECTS_MAX: Final = 500_000  # About 250 MB of Python objects: a file with more is no dump with some damage.
 
 
@@ -71,9 +72,16 @@ class RowCounts:
         return (f"{count:,} {are} passed over; the first: line {number}, {shorten(text.strip())!r}",)
 
     def dump(self, clusters: tuple[ClusterView, ...]) -> ParsedDump:
-        """Return the finished dump; raise NothingUsableError when nothing could be used."""
+        """Return the finished dump; raise NothingUsableError when nothing could be used.
+
+        Raises InputError for a cluster of more than `BROKERS_MAX` brokers.
+        """
         if self.rows_analysed == 0:
             raise self._nothing_usable()
+        widest = max((len(cluster.brokers) for cluster in clusters), default=0)
+        if widest > BROKERS_MAX:
+            what = f"the rows name {widest:,} brokers; clusters of at most {BROKERS_MAX:,} are read"
+            raise InputError(what, source=self.source)
         return ParsedDump(
             source=self.source,
             format=self.format,

@@ -192,6 +192,18 @@ def test_other_tools_are_named_with_the_command_whose_output_is_read(
     assert says in line
 
 
+def test_a_cluster_of_more_brokers_than_any_is_refused(tmp_path: Path, capsys: Capture) -> None:
+    def row(count: int) -> str:
+        ids = ",".join(map(str, range(count)))
+        return f"Topic: t\tPartition: 0\tLeader: 0\tReplicas: {ids}\tIsr: {ids}\n"
+
+    assert len(read_dump([row(10_000).encode()], source="wide").clusters[0].brokers) == 10_000
+    (tmp_path / "wide").write_text(row(10_001))
+    assert run(brokerside, "brokerside", ["outage", str(tmp_path / "wide"), "--lose", "1", "--partial"]) == 2
+    refused = f"{tmp_path / 'wide'}: the rows name 10,001 brokers; clusters of at most 10,000 are read\n"
+    assert capsys.readouterr().err.endswith(refused)
+
+
 def test_sizes_are_found_behind_log_lines(tmp_path: Path, capsys: Capture) -> None:
     dump = Path(__file__).parents[2] / "real_data" / "kraft" / "describe"
     path = next(iter(sorted(dump.glob("*.txt"))))
