@@ -176,12 +176,6 @@ class Reassignment:
         """Return the reassignment of each batch of places over the same view, rows in the order of the view."""
         return tuple(self.take(batch[np.argsort(self.rows[batch])]) for batch in batches)
 
-    def without_unchanged(self) -> Reassignment:
-        """Return the rows that differ from the view or name a log directory."""
-        kept = self.changes.copy()
-        kept[[each.place for each in self.log_dirs]] = True
-        return self if kept.all() else self.take(np.flatnonzero(kept))
-
     def rollback(self, after: ClusterView) -> Reassignment:
         """Return the reassignment of `after` that restores the replicas of this view, in their order."""
         return Reassignment(view=after, rows=self.rows, replicas=self.current)

@@ -116,12 +116,16 @@ public final class ClusterClient {
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         PrintStream before = System.out;
         System.setOut(new PrintStream(out, true, StandardCharsets.UTF_8));
+        org.apache.kafka.common.utils.internals.Exit.setExitProcedure((status, message) -> {
+            throw new IllegalStateException("the tool ends with " + status);
+        });
         try {
             Class.forName(request.get("tool").asText()).getMethod("main", String[].class)
                 .invoke(null, (Object) arguments.toArray(String[]::new));
         } catch (java.lang.reflect.InvocationTargetException refusal) {
             throw new IllegalStateException(out.toString(StandardCharsets.UTF_8), refusal.getCause());
         } finally {
+            org.apache.kafka.common.utils.internals.Exit.resetExitProcedure();
             System.setOut(before);
         }
         return out.toString(StandardCharsets.UTF_8);

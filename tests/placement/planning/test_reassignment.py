@@ -107,11 +107,11 @@ def test_an_impossible_target_is_refused(rows: list[int], targets: list[list[int
     assert str(raised.value) == words
 
 
-def test_rows_that_change_nothing_are_left_out_unless_they_name_a_directory() -> None:
+def test_a_part_of_a_plan_takes_log_directories_with_their_rows() -> None:
     view = view_of([[1, 2], [2, 1], [1, 3]])
     dirs = (LogDirTarget(place=1, broker_id=BrokerId(2), path="/d"),)
     plan = Reassignment(view=view, rows=[0, 1, 2], replicas=[[1, 2], [2, 1], [3, 1]], log_dirs=dirs)
-    left = plan.without_unchanged()
+    left = plan.take([1, 2])
     assert left.rows.tolist() == [1, 2]
     assert left.log_dirs == (LogDirTarget(place=0, broker_id=BrokerId(2), path="/d"),)
 

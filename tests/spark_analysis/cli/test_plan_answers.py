@@ -36,7 +36,8 @@ class Answer:
 
     @property
     def summary(self) -> dict[str, Any]:
-        return json.loads((self.folder / "summary.json").read_text())
+        found: dict[str, Any] = json.loads((self.folder / "summary.json").read_text())
+        return found
 
     def column(self, name: str) -> dict[int, Any]:
         """A column of brokers.parquet by broker."""
@@ -144,7 +145,17 @@ def test_a_drain_moves_what_stands_there_and_nothing_else(tmp_path: Path, capsys
     (tmp_path / "d.txt").write_text(described("a", rows))
     racks = {1: "x", 2: "y", 3: "x", 4: "y", 5: "z", 6: "z", 7: "x"}
     (tmp_path / "racks.csv").write_text("".join(f"{number},{rack}\n" for number, rack in racks.items()))
-    given = (str(tmp_path / "d.txt"), "--racks", str(tmp_path / "racks.csv"), "--remove", "5")
+    given = (
+        str(tmp_path / "d.txt"),
+        "--racks",
+        str(tmp_path / "racks.csv"),
+        "--remove",
+        "5",
+        "--add",
+        "6:z",
+        "--add",
+        "7:x",
+    )
     found = Answer(tmp_path / "drain", capsys, *given, "--goal", "drain")
     assert {name: [each for each in row if each != 5] for name, row in found.rows.items()} == found.rows
     assert set(found.rows) == {("a", 40), ("a", 41), ("a", 42)}
