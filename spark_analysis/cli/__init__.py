@@ -7,7 +7,7 @@ report      brokerside report
 outage      brokerside outage; outage_text is what it shows in the terminal
 compare     brokerside compare
 impact      brokerside impact; impact_text is what it shows in the terminal
-plan        brokerside plan; plan_check checks a folder, plan_files_check its files, plan_text is what it shows
+plan        brokerside plan; plan_folder makes its files, plan_check and plan_files_check check them, plan_text shows it
 recipes     brokerside recipes
 roll        brokerside roll
 running     what fleet and report share: their options, the engine, the report's end
