@@ -65,8 +65,8 @@ def plan_url(tmp_path_factory: pytest.TempPathFactory) -> str:
     head = f"Topic: {'t' * 249}\tPartitionCount: 6\tReplicationFactor: 1\tConfigs: \n"
     (folder / "prod.txt").write_text(head + rows)
     (folder / "racks.json").write_text(json.dumps({"1": "<script>alert(1)</script>", "2": "\u202eback", "3": "𝛑"}))
-    given = str(folder / "prod.txt"), "--racks", str(folder / "racks.json"), "--out", str(folder / "out")
-    assert run(brokerside, "brokerside", ["plan", *given]) == 0
+    given = str(folder / "prod.txt"), "--racks", str(folder / "racks.json"), "--out", str(folder / "out"), "--add", "2"
+    assert run(brokerside, "brokerside", ["plan", "--goal", "add", *given]) == 0
     return (folder / "out" / "plan.html").as_uri()
 
 
