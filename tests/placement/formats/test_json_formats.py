@@ -252,3 +252,17 @@ def test_a_reassignment_is_written_as_kafka_prints_it() -> None:
         '{"topic":"b","partition":0,"replicas":[2,1],"log_dirs":["any","any"]},'
         '{"topic":"b","partition":1,"replicas":[1,2],"log_dirs":["any","any"]}]}'
     )
+
+
+def test_compact_json_of_a_large_cluster_is_read_and_a_text_of_empty_objects_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without the floor of 512 MiB, for a text of any length."""
+    monkeypatch.setattr(documents, "OBJECTS_BYTES_MAX", 0)
+    held = [{"id": broker} for broker in (1, 2, 3)]
+    parts = [{"partition": number, "leader": 1, "replicas": held, "isrs": held} for number in range(50)]
+    compact = json.dumps({"topics": [{"topic": "t", "partitions": parts}]}, separators=(",", ":"))
+    documents.check_objects(compact, source="x")
+    for text in ("{}," * 99, '{"a":1},' * 99, "[]," * 99):
+        with pytest.raises(InputError, match="more than fit in memory"):
+            documents.check_objects(text, source="x")
