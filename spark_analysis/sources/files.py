@@ -113,8 +113,11 @@ def _opened(file: str | io.BytesIO, codec: str | None) -> AbstractContextManager
 
 def read_small_file(path: str, *, size_bytes_max: int) -> bytes:
     """Return a file's bytes, decompressed; raise InputError if it cannot be read or is larger than `size_bytes_max`."""
-    held, size_bytes = [], 0
-    for chunk in read_chunks(path, chunk_size_bytes=min(CHUNK_SIZE_BYTES, size_bytes_max + 1)):
+    held, size_bytes, limit = [], 0, _limit_of(path)
+    if limit is not None and limit >= size_bytes_max:
+        limit = None  # What expands to more is too large unpacked as well.
+    pieces = min(CHUNK_SIZE_BYTES, size_bytes_max + 1)
+    for chunk in _chunks(lambda: _opened(path, codec_of(path)), pieces, limit, path):
         held.append(chunk)
         size_bytes += len(chunk)
         if size_bytes > size_bytes_max:

@@ -192,7 +192,8 @@ def test_every_partition_of_a_dump_has_a_row_with_all_that_is_wrong(tmp_path: Pa
     assert {(row["cluster"], row["topic"], row["fewer_racks"], row["size_bytes"]) for row in rows} == {
         (str(text), "t", None, None)
     }
-    assert (facts["out_of_sync_brokers"], facts["out_of_sync_explained_count"]) == ([1], count)
+    # Partition 3 has no leader until broker 2, its whole ISR, is back: broker 1 alone does not explain it.
+    assert (facts["out_of_sync_brokers"], facts["out_of_sync_explained_count"]) == ([1], count - 1)
     held = written(root, schemas.BROKERS)
     assert [(row["broker_id"], row["missing_from_isr_count"]) for row in held] == [(1, count), (2, 0)]
 

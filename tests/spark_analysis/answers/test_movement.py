@@ -64,7 +64,7 @@ def test_with_racks_brokers_join_each_and_a_rack_joins_that_is_as_large_as_the_s
 
 def test_what_cannot_be_is_refused_in_its_own_row() -> None:
     rows = {row["change"]: row for row in cost_table(cluster(["1,2", "2,1"])).to_pylist()}
-    why = "t-0 needs 2 live brokers, and 1 remain; 1 more, or a smaller factor (--factor 1)"
+    why = "t-0 needs 2 live brokers, and 1 remains; 1 more, or a smaller factor (--factor 1)"
     assert rows["drain"]["refused"] == why
     assert rows["drain"]["moved_count"] is None
     assert rows["add"]["refused"] is None
