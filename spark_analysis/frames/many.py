@@ -35,11 +35,11 @@ def measures_of(chunk: Chunk) -> Answered:
     batch, _ = measure_rows(places, [""] * chunk.count, _held(chunk).shares())
     if batch is None:
         return np.zeros(chunk.count, np.bool_), NO_ROWS
-    answered = chunk.is_regular & _all_alive(chunk)
+    answered = chunk.is_regular & all_alive(chunk)
     return answered, pa.Table.from_batches([batch]).filter(pa.array(answered[batch.column(IN_CHUNK).to_numpy()]))
 
 
-def _all_alive(chunk: Chunk) -> BoolArray:
+def all_alive(chunk: Chunk) -> BoolArray:
     """Return the clusters in which each broker is in an ISR or holds nothing; of others the view knows who is down."""
     held, seen = (np.zeros(chunk.broker_ids.size, np.bool_) for _ in range(2))
     for flags, column in ((held, chunk.replicas), (seen, chunk.isr), (seen, chunk.leader)):

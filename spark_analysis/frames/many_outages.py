@@ -2,7 +2,8 @@
 
 Answers are those of placement/outages/look_ahead.py for each cluster, value by value: each count is a threshold on a
 part of the order of succession, counted here for single brokers and racks alone, over the partitions of all clusters.
-Clusters that do not show their ISR, or that have more than `BROKERS_MAX` brokers, are answered one by one.
+Clusters that do not show their ISR, that have a broker that is down, or more than `BROKERS_MAX` brokers, are answered
+one by one.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from broker.row_flags import first_in_row
 from placement.balance.loads import LEADER_NOT_SAID
 from placement.outages.succession import fill_successions, min_isr_notes
 from spark_analysis.frames.chunks import Chunk
-from spark_analysis.frames.many import IN_CHUNK, NO_ROWS, Answered
+from spark_analysis.frames.many import IN_CHUNK, NO_ROWS, Answered, all_alive
 
 BROKERS_MAX: Final = 64  # Takeovers are counted for each two brokers of a cluster: 27 MB for a chunk of 800.
 _NOW: Final = ("leaderless_count", "under_min_isr_count", "no_replica_count", "at_risk_count")
@@ -27,8 +28,8 @@ _NEVER: Final = np.iinfo(np.int32).max
 
 
 def outages_of(chunk: Chunk, min_insync_replicas: int | None) -> Answered:
-    """Return the losses of every broker and rack of the regular clusters that show their ISR."""
-    answered = chunk.is_regular & chunk.knows_isr & (chunk.broker_counts <= BROKERS_MAX)
+    """Return the losses of every broker and rack of the regular clusters that show their ISR, all brokers alive."""
+    answered = chunk.is_regular & chunk.knows_isr & all_alive(chunk) & (chunk.broker_counts <= BROKERS_MAX)
     kept = _kept(chunk, answered)
     if not kept.cluster.size:
         return np.zeros_like(answered), NO_ROWS
