@@ -225,3 +225,15 @@ def test_no_file_is_written_through_a_link(
     assert run(brokerside, "brokerside", arguments) == 2
     assert "is a link" in capsys.readouterr().err
     assert not list(Path("theirs").iterdir())
+
+
+def test_of_many_clusters_without_leaders_three_are_named_and_the_others_counted(
+    tmp_path: Path, reported: Reported
+) -> None:
+    """However long what is said of leaders, which once took the place of the list."""
+    for number in range(14):
+        shutil.copy(REPORTED / "c-sole-in-sync.txt", tmp_path / f"{chr(ord('a') + number)}.txt")
+    shown = reported(Path("."))[0].splitlines()
+    place = shown.index("First to look at:")
+    assert [line[:8] for line in shown[place + 1 : place + 4]] == ["  1. a: ", "  2. b: ", "  3. c: "]
+    assert shown[place + 4] == "  and 11 more; report.html ranks all"
