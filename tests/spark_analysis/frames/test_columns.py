@@ -15,7 +15,7 @@ from pyspark.sql.types import StringType
 from broker.errors import UsageError
 from spark_analysis.data_sources.spark_types import spark_schema_of
 from spark_analysis.frames.per_group import MEMBER_NEEDED, MEMBER_OPTIONAL
-from spark_analysis.frames.views import BROKER_NEEDED, BROKER_OPTIONAL, PARTITION_NEEDED, PARTITION_OPTIONAL
+from spark_analysis.frames.views import BROKER_NEEDED, BROKER_OPTIONAL, PARTITION_NEEDED, PARTITION_OPTIONAL, TOTALS
 from spark_analysis.questions import (
     availability,
     balance,
@@ -90,10 +90,16 @@ def taken(name: str) -> list[str]:
     return [one.name for one in parameters if str(one.annotation).startswith("DataFrame")]
 
 
-def ask(name: str, frames: dict[str, DataFrame], **changed: DataFrame) -> DataFrame:
+def read(name: str, what: str) -> list[str]:
+    """The columns that a function reads of a DataFrame; brokers' totals only where it can be asked for them."""
+    unread = TOTALS if what == "brokers" and "totals" not in inspect.signature(FUNCTIONS[name]).parameters else ()
+    return [column for column in (*NEEDED[what], *READ_TOO[what]) if column not in ("cluster", *unread)]
+
+
+def ask(name: str, frames: dict[str, DataFrame], *, totals: bool = False, **changed: DataFrame) -> DataFrame:
     """Ask a function about these DataFrames, some of them changed."""
     parameters = inspect.signature(FUNCTIONS[name]).parameters
-    more: dict[str, Any] = {key: value for key, value in GIVEN.items() if key in parameters}
+    more: dict[str, Any] = {key: value for key, value in (GIVEN | {"totals": totals}).items() if key in parameters}
     return FUNCTIONS[name](**{one: changed.get(one, frames[one]) for one in taken(name)}, **more)
 
 
@@ -124,13 +130,11 @@ def test_a_path_in_the_place_of_a_dataframe_is_named(frames: dict[str, DataFrame
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_each_column_of_another_type_is_named(frames: dict[str, DataFrame], name: str) -> None:
     for what in taken(name):
-        for column in (*NEEDED[what], *READ_TOO[what]):
-            if column == "cluster":
-                continue
+        for column in read(name, what):
             wanted = frames[what].schema[column].dataType
             other = F.lit(7) if isinstance(wanted, StringType) else F.lit("seven")
             with pytest.raises(UsageError) as caught:
-                ask(name, frames, **{what: frames[what].withColumn(column, other)})
+                ask(name, frames, totals=True, **{what: frames[what].withColumn(column, other)})
             found = "int" if isinstance(wanted, StringType) else "string"
             assert str(caught.value) == (
                 f"column {column!r} of the DataFrame of {what} is {found}; {wanted.simpleString()} is needed"
