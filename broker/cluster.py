@@ -87,10 +87,11 @@ class BrokerView:
 
 
 BROKER_FLAGS: Final = tuple(field.name for field in attrs.fields(BrokerView) if field.type in (bool, "bool"))
-"""The flags of a broker: certificates, data sources and tables carry each of them by this list, `fenced` first.
+"""The flags of a broker: certificates, data sources, tables, pages and comparisons carry each by this list, `fenced` first.
 
-To add a flag, touch log/metadata/view.py (fills it), spark_analysis/tables/schemas.txt (its column),
-placement/planning/plan_tables.py and spark_analysis/report/rows.py (name it).
+To add a flag, add the field above, fill it in log/metadata/image.py and view.py, give it a column of BROKERS in
+spark_analysis/tables/schemas.txt, and, where it decides placement, ask it in placement/placers/usable.py (Kafka's placers)
+and planning/given.py (plans).
 """
 
 

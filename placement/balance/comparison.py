@@ -13,7 +13,7 @@ from typing import Final
 import attrs
 import numpy as np
 
-from broker.cluster import ClusterView, Int32Array, Int64Array, SettingsShown, TopicView
+from broker.cluster import BROKER_FLAGS, ClusterView, Int32Array, Int64Array, SettingsShown, TopicView
 from broker.errors import UsageError
 from broker.min_isr import MIN_ISR, min_isr_of
 from broker.row_flags import members
@@ -30,10 +30,6 @@ SETTING_CHANGED: Final = "setting changed"
 BROKER_NEW: Final = "broker new"
 BROKER_GONE: Final = "broker gone"
 RACK_CHANGED: Final = "rack changed"
-BROKER_FENCED: Final = "broker fenced"
-BROKER_UNFENCED: Final = "broker unfenced"
-BROKER_CORDONED: Final = "broker cordoned"
-BROKER_UNCORDONED: Final = "broker uncordoned"
 
 
 @attrs.frozen(kw_only=True)
@@ -173,10 +169,15 @@ def _broker_changes(before: ClusterView, after: ClusterView) -> Iterator[Change]
             continue
         if one.rack is not None and other.rack is not None and one.rack != other.rack:
             yield Change(subject=subject, change=RACK_CHANGED, detail=f"rack {one.rack}, then {other.rack}")
-        if one.fenced != other.fenced:
-            yield Change(subject=subject, change=BROKER_FENCED if other.fenced else BROKER_UNFENCED, detail="")
-        if one.cordoned != other.cordoned:
-            yield Change(subject=subject, change=BROKER_CORDONED if other.cordoned else BROKER_UNCORDONED, detail="")
+        for flag in BROKER_FLAGS:
+            if getattr(one, flag) != getattr(other, flag):
+                yield Change(subject=subject, change=_flag_change(flag, getattr(other, flag)), detail="")
+
+
+def _flag_change(flag: str, is_set: bool) -> str:
+    """Return the change of a broker's flag in words, such as "broker unfenced"."""
+    negation = "no longer " if "_" in flag else "un"
+    return f"broker {'' if is_set else negation}{flag.replace('_', ' ')}"
 
 
 def _turnover(

@@ -12,11 +12,11 @@ Example: one row of `moves`: orders, 3, batch 1, [1, 2], [4, 2], adding [4], rem
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from broker.cluster import PAD, SIZE_UNKNOWN, Int32Array, Int64Array
+from broker.cluster import BROKER_FLAGS, PAD, SIZE_UNKNOWN, Int32Array, Int64Array
 from placement.outages.arrow import column_of, lists_column, names_column, partition_columns, table_of, unknown_column
 from placement.planning.check import Certificate
 from placement.planning.given import added, leaders_of, target_rows
@@ -26,6 +26,11 @@ from placement.planning.reassignment import Reassignment
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+FLAG_COLUMNS: Final = {
+    flag: "is_stopping" if flag == "in_controlled_shutdown" else f"is_{flag}" for flag in BROKER_FLAGS
+}
+"""The column of each of a broker's flags in brokers.parquet."""
 
 
 def moves_table(moved: Reassignment, goal: Goal, batches: Sequence[Int64Array]) -> pa.Table:
@@ -83,9 +88,7 @@ def brokers_table(moved: Reassignment, goal: Goal, certificate: Certificate, bat
         {
             "broker": view.broker_ids,
             "rack": names_column([b.rack for b in view.brokers], np.arange(count)),
-            "is_fenced": view.flag("fenced"),
-            "is_cordoned": view.flag("cordoned"),
-            "is_stopping": view.flag("in_controlled_shutdown"),
+            **{column: view.flag(flag) for flag, column in FLAG_COLUMNS.items()},
             "is_added": added(view, goal),
             "is_removed": np.isin(view.broker_ids, goal.remove),
             "replicas_before": before,

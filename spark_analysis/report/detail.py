@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from broker.cluster import BROKER_FLAGS
 from placement.balance.out_of_sync import brokers_in_words
 from spark_analysis.report.broker_chart import load_of
 from spark_analysis.report.figures import count, decimal, plural, quantity
@@ -38,10 +39,10 @@ def facts_of(detail: ClusterDetail) -> list[str]:
         parts.append(f"{count(facts.unracked_broker_count)} without a rack")
     if facts.fenced_broker_count:
         parts.append(f"{count(facts.fenced_broker_count)} fenced")
-    for state in ("in controlled shutdown", "cordoned"):
-        found = [broker.broker_id for broker in detail.brokers if state in broker.states]
+    for flag in BROKER_FLAGS[1:]:
+        found = [broker.broker_id for broker in detail.brokers if getattr(broker, flag)]
         if found:
-            parts.append(f"{brokers_in_words(found)} {state}")
+            parts.append(f"{brokers_in_words(found)} {flag.replace('_', ' ')}")
     for noun in ("topic", "partition", "replica"):
         value = getattr(facts, f"{noun}_count")
         parts.append(f"{noun}s not in the dump" if value is None else plural(value, noun))

@@ -14,6 +14,7 @@ from broker.drawing.page import STYLE
 from broker.drawing.scale import clipped, nice_axis, number
 from broker.drawing.svg import document, style
 from broker.units import format_size
+from placement.planning.plan_tables import FLAG_COLUMNS
 from spark_analysis.report.figures import UNKNOWN, count, plural
 from spark_analysis.report.html import rendered
 
@@ -107,9 +108,7 @@ def broker_marks(row: Mapping[str, Any]) -> str:
     marks = (
         ("is_added", " (added)" if row["replicas_before"] else " (new)"),
         ("is_removed", " (removed)"),
-        ("is_fenced", " (fenced)"),
-        ("is_cordoned", " (cordoned)"),
-        ("is_stopping", " (in controlled shutdown)"),
+        *((column, f" ({flag.replace('_', ' ')})") for flag, column in FLAG_COLUMNS.items()),
     )
     return "".join(text for name, text in marks if row[name])
 

@@ -152,10 +152,18 @@ def test_brokers_that_came_went_moved_or_were_fenced_are_named() -> None:
     assert [each.change for each in compare(after, before).brokers][-1] == "broker gone"
 
 
-def test_a_cordon_that_came_or_went_is_named() -> None:
+@pytest.mark.parametrize(
+    ("flag", "came", "went"),
+    [
+        ("fenced", "broker fenced", "broker unfenced"),
+        ("cordoned", "broker cordoned", "broker uncordoned"),
+        ("in_controlled_shutdown", "broker in controlled shutdown", "broker no longer in controlled shutdown"),
+    ],
+)
+def test_a_flag_that_came_or_went_is_named(flag: str, came: str, went: str) -> None:
     view = view_of({"t": [[1, 2]]})
-    other = attrs.evolve(view, brokers=tuple(attrs.evolve(each, cordoned=each.id == 2) for each in view.brokers))
-    for one, two, change in ((view, other, "broker cordoned"), (other, view, "broker uncordoned")):
+    other = attrs.evolve(view, brokers=tuple(attrs.evolve(each, **{flag: each.id == 2}) for each in view.brokers))
+    for one, two, change in ((view, other, came), (other, view, went)):
         assert [(each.subject, each.change) for each in compare(one, two).brokers] == [("2", change)]
 
 

@@ -23,7 +23,7 @@ def test_cordoned_and_stopping_brokers_are_named_as_such(tmp_path: Path) -> None
         broker["in_controlled_shutdown"] = broker["broker_id"] == 3
     report = load_report(samples.write_tables(tmp_path / "out", rows), samples.DUMPS_RUN)
     page = report_html(report)
-    assert "broker 3 in controlled shutdown · brokers 2 and 3 cordoned" in page
+    assert "brokers 2 and 3 cordoned · broker 3 in controlled shutdown" in page
     assert all(words in page for words in said)
     assert ", cordoned</title>" in page
     assert ", cordoned, in controlled shutdown</title>" in page
