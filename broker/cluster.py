@@ -87,11 +87,11 @@ class BrokerView:
 
 
 BROKER_FLAGS: Final = tuple(field.name for field in attrs.fields(BrokerView) if field.type in (bool, "bool"))
-"""The flags of a broker: certificates, data sources, tables, pages and comparisons carry each by this list, `fenced` first.
+"""The flags of a broker, `fenced` first; certificates, data sources, tables, pages and comparisons loop over them.
 
-To add a flag, add the field above, fill it in log/metadata/image.py and view.py, give it a column of BROKERS in
-spark_analysis/tables/schemas.txt, and, where it decides placement, ask it in placement/placers/usable.py (Kafka's placers)
-and planning/given.py (plans).
+To add a flag, add its field above, fill it in log/metadata/image.py and view.py, and add its column to BROKERS in
+spark_analysis/tables/schemas.txt; if it decides placement, read it in placement/placers/usable.py (Kafka's placers)
+or placement/planning/given.py (plans).
 """
 
 

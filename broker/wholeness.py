@@ -7,6 +7,9 @@ What it decides: a dump is whole unless it
 - lists partitions of a topic that no line declares, where the lines of other topics do: its beginning is cut off;
 - lists another number of replicas of a topic's first partition than the topic's ReplicationFactor.
 
+Who refuses: plan, impact, outage, roll and compare (status 2; --partial goes on), and groups assign --topics (status 2,
+without --partial). `report` leaves out advice; a question that needs every partition, also by --ask, gives no answer.
+
 Constraints: kafka-topics prints the factor of the first partition, replicas being added not counted (releases before
 2.5 counted them). Other partitions may have other factors after a reassignment. A dump that is cut off between two
 topics looks whole.

@@ -1,8 +1,8 @@
 """Ask of a history of clusters which of them got worse, vanished or could not be read.
 
 A history is rows of `balance.clusters` with `observed_at`, appended night after night: by `sinks.append`, by the stream
-of the examples, or the table `clusters` that `brokerside report --into CATALOG.SCHEMA` appends to. Clusters are told
-apart by `cluster` and, where the history has it, `placer`.
+of the examples, or the table `clusters` that `brokerside report --into CATALOG.SCHEMA` appends to. Clusters are
+distinguished by `cluster` and, where the history has it, `placer`.
 
 Example:
     got_worse(spark.table("lake.kafka.clusters"), since=datetime.datetime(2026, 11, 27, tzinfo=datetime.UTC)).show()

@@ -39,7 +39,7 @@ from spark_analysis.engines import RESULT_SCHEMA, Task
 from spark_analysis.fleet.count import Placed, count_placed, describe_placed
 from spark_analysis.fleet.generate import Fleet, make_cluster, make_clusters
 from spark_analysis.fleet.place import place_cluster
-from spark_analysis.fleet.views import view_of
+from spark_analysis.fleet.views import simulated_view
 from spark_analysis.sources.dumps import (
     LAST,
     DumpInput,
@@ -93,7 +93,7 @@ def fleet_task(
                 held.append(other)
                 row_count += held[-1].row_count
                 if partitions or asked:
-                    view = view_of(cluster, rows, recipe.source)
+                    view = simulated_view(cluster, rows, recipe.source)
                     if partitions:
                         writer.add_further(cluster.number, placer, every_partition(view))
                     _ask(asked, view, (cluster.number, placer), writer)
@@ -219,7 +219,7 @@ class _Advised:
     _partition_count: int = 0
 
     def add(self, last: Earlier) -> None:
-        """Advise a cluster, perhaps later."""
+        """Queue a cluster for advice, and advise all queued ones once they have many partitions."""
         self._waiting.append(attrs.evolve(last, view=with_min_isr(last.view, self.min_insync_replicas_default)))
         self._partition_count += last.view.partitions.count
         if self._partition_count >= WAITING_PARTITION_COUNT_MAX:

@@ -78,7 +78,7 @@ KEEPS_LAST_BATCH: Final = Release("3.9")
 KEEPS_BATCH_AT_HIGH_WATERMARK: Final = Release("4.4")
 """The first release that keeps the last batch below the high watermark so, and no longer that of the pass."""
 NO_KEPT_END: Final = Offset(-1)
-"""No batch ends there: none stays though it is empty."""
+"""An offset at which no batch ends: no empty batch is kept."""
 NO_CLEAN_SEGMENT_HORIZON_MS: Final = TimeMs(0)
 
 

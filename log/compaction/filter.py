@@ -197,8 +197,8 @@ def _drop_tombstones(
     tombstones = np.flatnonzero(latest.kept & (chunk.value_size < 0))
     if len(tombstones):
         batch_index = chunk.batch_index[tombstones]
-        drops = (fates.records == BY_KEY) & _drops_tombstones(chunk.batches, rule)
-        # Above `latest_offset` records stay unjudged, tombstones too: the next pass maps them.
+        drops = (fates.records == BY_KEY) & _is_expired(chunk.batches, rule)
+        # Records above `latest_offset` stay, tombstones too: the next pass maps them.
         goes = drops[batch_index] & (chunk.offset[tombstones] <= latest_offset)
         latest.kept[tombstones[goes]] = False
         np.subtract.at(latest.kept_count, batch_index[goes], 1)
@@ -206,7 +206,7 @@ def _drop_tombstones(
     return keeps_tombstone
 
 
-def _drops_tombstones(headers: HeaderColumns, rule: TombstoneRule) -> NDArray[np.bool_]:
+def _is_expired(headers: HeaderColumns, rule: TombstoneRule) -> NDArray[np.bool_]:
     """Return a mask of the batches whose tombstones have expired; a horizon equal to now has been reached."""
     is_v2 = headers.magic >= MAGIC_V2
     is_over = (headers.attributes & _HORIZON_BIT != 0) & (headers.base_timestamp <= rule.now_ms)

@@ -38,7 +38,7 @@ _CRC_AT: Final = 17
 _ATTRIBUTES_AT: Final = 21  # Two bytes; the bits of interest are in the second.
 _MAX_TIMESTAMP_AT: Final = 35
 _MAGIC: Final = 2
-"""What a log is written in; messages of magic 0 and 1 are written anew."""
+"""The magic of every batch written; messages of magic 0 and 1 are converted to it."""
 
 
 @value

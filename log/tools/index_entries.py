@@ -24,7 +24,7 @@ class IndexEntries:
 
     @classmethod
     def of(cls, file: SourceFile) -> IndexEntries:
-        """Return the entries of an `.index` or `.timeindex`, with the zeros that a file in use ends with."""
+        """Return the entries of an `.index` or `.timeindex`, with the preallocated zeros at its end."""
         if file.kind == TIME_INDEX:
             times = time_index_entries(file.view(), file.base_offset)
             return cls(file, times.timestamps, times.offsets)
@@ -65,7 +65,7 @@ class IndexEntries:
         yield from zip(self.keys[:count].tolist(), self.values[:count].tolist(), strict=True)
 
     def without_zeros(self) -> IndexEntries:
-        """Return the entries before the zeros that an index in use is reserved with."""
+        """Return the entries without the preallocated zeros that an index in use ends with."""
         others = self.keys if self.is_of_times else self.values
         zeros = np.flatnonzero((self.offsets == self.file.base_offset) & (others == 0))
         count = int(zeros[0]) if len(zeros) else len(self.keys)

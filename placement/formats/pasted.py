@@ -46,7 +46,7 @@ PREFIX_LENGTH_MAX: Final = 300  # A pod's name and a timestamp take about a hund
 
 @attrs.frozen
 class Rows:
-    """Tell the rows of a kind of text from other lines.
+    """Distinguish the rows of one kind of text from other lines.
 
     `start` matches where a row begins, at any place of a line. `is_open` returns whether the row in the first line
     goes on in the second; None where no row of the kind is wrapped.
@@ -67,7 +67,7 @@ _HAS_CONFIGS: Final = re.compile(r"Configs:", re.IGNORECASE)
 
 
 def _goes_on(row: str, line: str) -> bool:
-    """Return whether a row of kafka-topics --describe goes on in a line that begins no row."""
+    """Return whether `line` continues `row`, a row of kafka-topics --describe."""
     ends, field = row.rstrip(), _FIELD.match(line)
     if field is not None:
         return f"{field[1].lower()}:" not in row.lower()
@@ -105,7 +105,7 @@ class Cleaning:
 
     @classmethod
     def of(cls, head: str, rows: Rows) -> Cleaning:
-        """Return what the first lines of a text, `head`, need."""
+        """Return what has to be undone in a text that begins with the lines `head`."""
         shown = plain(head)
         is_escaped = _is_escaped(shown, rows)
         shown = _unescaped(shown) if is_escaped else shown

@@ -4,7 +4,7 @@ problem          Define partitions, the brokers that may hold them, and bounds o
 reassignment     Hold target replicas for some partitions of a view.
 goal             Define what a plan should reach.
 question         Ask what may be placed where, and compute the least that each partition can cost at given prices.
-given            Read what a plan starts from, and what the rules allow, for the planner and the check.
+given            Read what a plan starts from, and who may receive (alive, not cordoned), for the planner and the check.
 refusals         Refuse a goal that a cluster cannot reach, with the rule, the numbers, and what would do.
 rules            Turn a view and a goal into problems, one for replicas and one for leaders.
 exchange_graph   Define the arrays of an exchange graph and of a search over it.

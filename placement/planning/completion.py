@@ -47,7 +47,7 @@ from placement.planning.reassignment import BoolMatrix, Reassignment, packed, wi
 NEEDS_ALL_TARGETS_SINCE: Final = Release("3.8")
 NEEDS_ADDED_ONLY_SINCE: Final = Release("4.3")
 OTHERS: Final = "preferred-election-others.json"
-"""The election of partitions that no batch changes."""
+"""The file of the election of partitions that no batch changes."""
 KRAFT_BEGINS: Final = Release("2.8")
 """The first release that can run without ZooKeeper, as a preview until 3.3 (KIP-833)."""
 KRAFT_ASSUMED_SINCE: Final = Release("3.3")

@@ -33,7 +33,7 @@ def notes_of(plan: Plan, done: Completion | None = None) -> tuple[str, ...]:
 
 
 def least_of(goal: Goal) -> str:
-    """Return the plans that "at least" speaks of, such as "plans after which broker 5 is empty and ..."."""
+    """Return which plans move no less than the bound, such as "plans after which broker 5 is empty and ..."."""
     if goal.only_leaders:
         found = "plans that move no replica, and whose leaders end as even as that allows"
     elif goal.is_narrow:

@@ -48,7 +48,7 @@ BATCH_COUNT_MAX: Final = 32
 """More files than this are refused unless asked for: a batch is a step that a person runs and verifies."""
 
 MUCH_BYTES: Final = 10 * GIB
-"""So much into or out of a broker at once is worth a throttle: minutes of a link of 1 Gbit/s."""
+"""Bytes into or out of a broker at once that call for a throttle: minutes of a link of 1 Gbit/s."""
 MUCH_PARTITIONS: Final = 100
 OFFERED_RATES: Final = (50 * MIB, 100 * MIB)
 OFFERED_CONCURRENCY: Final = 5
@@ -168,7 +168,7 @@ def pacing_notes(made: Schedule, limits: Limits) -> tuple[str, ...]:
 
 
 def _offers(made: Schedule, limits: Limits) -> Iterator[str]:
-    """Yield what would pace a plan, and the time that each takes at least."""
+    """Yield the ways to limit the rate of a plan, and the least time that each takes."""
     first, *_ = named = [f"{rate // MIB}MiB" for rate in OFFERED_RATES]
     times = [f" takes at least {format_seconds(made.seconds / rate)}" for rate in OFFERED_RATES]
     shown = [f"{rate}{time}" for rate, time in zip(named, times, strict=True)] if made.sizes_known else [first]

@@ -94,8 +94,8 @@ def check_gaps(reference: RetainedReferenceLog, observed: RetainedObservedLog) -
     """Check that each offset newly found missing may be missing (K5).
 
     One missing last record is Kafka's own weakness: the leader dates an epoch by its first record that compaction has
-    left, so a follower that holds an uncommitted record of the epoch before in the place of a compacted one is not told
-    to truncate (`RetainedReferenceLog.skips_epoch_start`). Its cleaner then lets that record supersede the last
+    left, so a follower that holds an uncommitted record of the epoch before in the place of a compacted one does not
+    truncate (`RetainedReferenceLog.skips_epoch_start`). Its cleaner then lets that record supersede the last
     committed one of the same key (Cleaner.buildOffsetMap, 4.4.0). Only a log that itself holds such a record, at a
     later offset and of the same key, may lack the committed one.
     """

@@ -47,7 +47,7 @@ from replication.simulation.options import WALL_CLOCK_MS, Options
 from replication.simulation.promptness import LagWatch, WriteWatch
 from replication.simulation.recording import Recording
 from replication.simulation.retention import join_retention
-from replication.simulation.views import PartitionView, view_of
+from replication.simulation.views import PartitionView, partition_view
 
 HEAL_STEP_MS: Final = 1_000
 STEADY_MS: Final = 30_000
@@ -188,7 +188,7 @@ class Simulation:
 
     def partition(self, partition: int) -> PartitionView | None:
         """Return a partition as it is now, None before it is created."""
-        return view_of(self.cluster, self.recording, partition)
+        return partition_view(self.cluster, self.recording, partition)
 
     def durability(self) -> DurabilityReport:
         """Return the acknowledged records that cannot be read now, and why."""

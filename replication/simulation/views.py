@@ -72,7 +72,7 @@ class PartitionView:
         )
 
 
-def view_of(cluster: Cluster, recording: Recording, partition: int) -> PartitionView | None:
+def partition_view(cluster: Cluster, recording: Recording, partition: int) -> PartitionView | None:
     """Return a partition as it is now, None before it is created. Cost: linear in the replicas and in the record."""
     state = cluster.controller.image.partitions.get(partition)
     if state is None:

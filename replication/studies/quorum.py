@@ -37,7 +37,7 @@ ELECTION_BACKOFF_MS_MAX: Final = 1_000
 HEAL_MS: Final = 60_000
 BEGIN_MS: Final = 2_000
 ANSWER_MS_MAX: Final = 7_000
-"""How long a leader has for an answer, as in the simulation: produce_ms_max and answer_ms_max."""
+"""The time within which a leader must answer, as in the simulation: produce_ms_max and answer_ms_max."""
 _STREAM: Final = 41
 _DELAY_MS_MAX: Final = NetworkOptions().delay_ms_max
 
@@ -76,7 +76,7 @@ class Machines:
         heappush(self._heap, (at_ms, self._asked, action))
 
     def send(self, action: Callable[[], None], message_count: int = 1) -> None:
-        """Act once so many messages have arrived one after the other, each after a drawn delay."""
+        """Run an action after a number of messages in succession, each with a drawn delay."""
         self.message_count += message_count
         delay_ms = sum(1 + self.drawn(_DELAY_MS_MAX) for _ in range(message_count))
         self.at(self.now_ms + delay_ms, action)
@@ -133,7 +133,7 @@ class PartitionQuorum:
             self._fetch(voter)
 
     def elect_later(self, least_ms: int) -> None:
-        """Elect a leader after a time and a drawn one."""
+        """Elect a leader after a fixed delay and a drawn one."""
         after_ms = least_ms + self._machines.drawn(ELECTION_BACKOFF_MS_MAX)
         self._machines.at(self._machines.now_ms + after_ms, partial(self._elect, self._epoch))
 

@@ -165,7 +165,7 @@ def _faults_of_text(path: Path, wanted: str) -> Iterator[str]:
 
 
 def _faults_of_table(path: Path, table: pa.Table, sha256: str | None) -> Iterator[str]:
-    """Yield that a table is not what the plan makes of it."""
+    """Yield the fault of a table that differs from the one made from the plan."""
     try:
         wanted, size = parquet_bytes(table), regular(path).stat().st_size
         if size == len(wanted) and path.read_bytes() == wanted:

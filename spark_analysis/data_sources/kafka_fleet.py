@@ -27,7 +27,7 @@ from spark_analysis.fleet.generate import Fleet, make_clusters
 from spark_analysis.fleet.place import place_cluster
 from spark_analysis.fleet.reading import load_recipe
 from spark_analysis.fleet.recipe import CLUSTER_COUNT_MAX, SEED_MAX, Recipe
-from spark_analysis.fleet.views import view_of
+from spark_analysis.fleet.views import simulated_view
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.schemas import FLEET_PARTITIONS, FLEET_TABLES
 from spark_analysis.tables.view_columns import Constants
@@ -81,7 +81,7 @@ def fleet_batches(request: FleetRequest, numbers: range) -> Iterator[pa.RecordBa
     fleet, recipe = Fleet.of(request.recipe), request.recipe
     for cluster in make_clusters(fleet, numbers):
         for placer in cluster.shape.placers:
-            view = view_of(cluster, place_cluster(cluster, placer, seed=recipe.seed), recipe.source)
+            view = simulated_view(cluster, place_cluster(cluster, placer, seed=recipe.seed), recipe.source)
             constants = {"cluster_id": cluster.number, "placer": placer, "shape": cluster.shape.name}
             known = Constants({**constants, "cluster": view.name, "source": recipe.source})
             for rows in view_rows(request.table, view):

@@ -20,7 +20,7 @@ from placement.balance.topic_spread import TopicBests, TopicClasses, TopicRows, 
 from placement.placers.registry import KAFKAS
 from spark_analysis.fleet.generate import NO_RACK, SimulatedCluster
 from spark_analysis.fleet.place import topic_ends
-from spark_analysis.fleet.views import SIMULATED, cluster_name, topic_names, view_of
+from spark_analysis.fleet.views import SIMULATED, cluster_name, simulated_view, topic_names
 from spark_analysis.tables import schemas
 from spark_analysis.tables.cluster_rows import ClusterRows, Rows, rack_rows
 from spark_analysis.tables.columns import Part
@@ -106,7 +106,9 @@ def count_placed(
         held=held,
         spread=spread,
         layout=layout,
-        broken=_unbroken(len(cluster.rack_names)) if unbroken else broken_of(view_of(cluster, rows, source), None),
+        broken=_unbroken(len(cluster.rack_names))
+        if unbroken
+        else broken_of(simulated_view(cluster, rows, source), None),
     )
 
 

@@ -22,7 +22,7 @@ from spark_analysis.fleet.place import broker_views, topic_ends
 SIMULATED: Final = "simulated"
 
 
-def view_of(cluster: SimulatedCluster, rows: Int32Array, source: str) -> ClusterView:
+def simulated_view(cluster: SimulatedCluster, rows: Int32Array, source: str) -> ClusterView:
     """Return the placed cluster as KRaft's topic creation leaves it: unfenced replicas in sync, the first leads."""
     topic_index = np.repeat(np.arange(cluster.topic_count, dtype=np.int32), cluster.grown_counts)
     firsts = topic_ends(cluster) - cluster.grown_counts

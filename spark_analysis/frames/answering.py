@@ -23,7 +23,7 @@ from spark_analysis.frames.inputs import CLUSTER
 from spark_analysis.frames.listed_brokers import OF_BROKER, split
 from spark_analysis.frames.many import IN_CHUNK, Many
 from spark_analysis.frames.matrices import whole
-from spark_analysis.frames.views import BROKER_NEEDED, Usable, usable, usable_partitions, view_of
+from spark_analysis.frames.views import BROKER_NEEDED, Usable, usable, usable_partitions, view_of_rows
 from spark_analysis.tables.columns import KEY, Column, Table
 from spark_analysis.tables.schemas import FAULT
 
@@ -142,7 +142,7 @@ class Work:
             found.add_fault(cluster.key_row, f"brokers without {CLUSTER}: {listed.num_rows}", 0)
             return
         try:
-            found.add(cluster.key_row, self.kernel(view_of(shown_name(keys), partitions.rows, listed)))
+            found.add(cluster.key_row, self.kernel(view_of_rows(shown_name(keys), partitions.rows, listed)))
         except BrokersideError as error:
             found.add_fault(cluster.key_row, str(error), partitions.rows.num_rows)
 

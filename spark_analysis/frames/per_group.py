@@ -28,7 +28,7 @@ from spark_analysis.data_sources.spark_types import spark_schema_of
 from spark_analysis.frames.answering import REJECTED, is_named, shown_name
 from spark_analysis.frames.inputs import CLUSTER, KEYS, chosen, quoted, refuse_missing, refuse_other
 from spark_analysis.frames.matrices import INT_MAX
-from spark_analysis.frames.views import PARTITION_NEEDED, PARTITION_OPTIONAL, usable, usable_partitions, view_of
+from spark_analysis.frames.views import PARTITION_NEEDED, PARTITION_OPTIONAL, usable, usable_partitions, view_of_rows
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.schemas import FAULT
 
@@ -134,7 +134,7 @@ class _GroupWork:
             yield {"fault": partitions.fault, REJECTED.name: 0}
         name = shown_name(values)
         try:
-            zoned = ZonedPartitions.of(view_of(name, partitions.rows, None))
+            zoned = ZonedPartitions.of(view_of_rows(name, partitions.rows, None))
         except BrokersideError as error:
             for group, some in groups_of(members.rows):
                 yield {"group": group, "fault": str(error), REJECTED.name: len(some)}

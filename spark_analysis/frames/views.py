@@ -54,7 +54,7 @@ PARTITION_OPTIONAL: Final = (
 )
 BROKER_NEEDED: Final = ("broker_id",)
 _SAID_BY_EACH: Final = (*LISTS, "racks")
-"""Where one row of a cluster says these, a row that does not is no row of that table, as after a left join."""
+"""If one row of a cluster has these, a row with a null there, as a left join leaves it, cannot be used."""
 TOTALS: Final = ("replica_count", "leader_count", "size_bytes")
 BROKER_OPTIONAL: Final = ("rack", *BROKER_FLAGS, "host", *TOTALS, "fault")
 
@@ -108,7 +108,7 @@ def usable_partitions(rows: pa.Table) -> Usable:
     return usable(rows, (*PARTITION_NEEDED, *partly))
 
 
-def view_of(name: str, partitions: pa.Table, brokers: pa.Table | None) -> ClusterView:
+def view_of_rows(name: str, partitions: pa.Table, brokers: pa.Table | None) -> ClusterView:
     """Return the cluster that rows of partitions and of brokers, all usable, describe at one moment.
 
     Raises UsageError for rows that contradict each other.

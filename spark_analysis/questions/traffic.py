@@ -28,7 +28,7 @@ from spark_analysis.data_sources.spark_types import spark_schema_of
 from spark_analysis.frames.answering import REJECTED, is_named, shown_name
 from spark_analysis.frames.inputs import chosen, refuse_other
 from spark_analysis.frames.per_group import per_group, shared_keys
-from spark_analysis.frames.views import PARTITION_NEEDED, PARTITION_OPTIONAL, usable_partitions, view_of
+from spark_analysis.frames.views import PARTITION_NEEDED, PARTITION_OPTIONAL, usable_partitions, view_of_rows
 from spark_analysis.questions.groups import groups_asked
 from spark_analysis.tables.columns import Column, Table
 from spark_analysis.tables.schemas import FAULT, GROUP_TRAFFIC, READERS, TRAFFIC_CHANGES
@@ -135,7 +135,7 @@ def _rows(values: dict[str, Any], found: pa.Table, readers: pa.Table, price_per_
         return
     name = shown_name(values)
     try:
-        zoned = ZonedPartitions.of(view_of(name, partitions.rows, None))
+        zoned = ZonedPartitions.of(view_of_rows(name, partitions.rows, None))
         if not zoned.zones:
             raise UsageError(f"no replica of cluster {name!r} is in a known rack, so that nothing is known of zones")
         yield from ({"change": one, "fault": _said(unanswered[one])} for one in sorted(unanswered))

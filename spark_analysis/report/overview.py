@@ -28,7 +28,7 @@ def what_in_words(report: Report) -> str:
 
 
 def no_findings(report: Report) -> str:
-    """Return what is said of a report without a cluster to look at."""
+    """Return the sentence of a report in which no cluster needs attention."""
     if any(row.facts.replica_count is None for row in report.current_rows):
         return "Nothing to look at in what the dumps show."
     if not report.rest.count and not any(row.facts.partition_count for row in report.current_rows):

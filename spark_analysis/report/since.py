@@ -153,13 +153,13 @@ def since_lines(found: Sequence[Course], shown_max: int) -> list[str]:
     """
     if len(found) == 1:
         return [f"Since {found[0].moment_before or 'before'}: {found[0].words}"]
-    told = [one for one in found if one.worse or one.missed or one.former_name]
-    lines = [f"  {one.heading}: {one.words}" for one in told[:shown_max]]
-    if more := len(told) - len(lines):
+    shown = [one for one in found if one.worse or one.missed or one.former_name]
+    lines = [f"  {one.heading}: {one.words}" for one in shown[:shown_max]]
+    if more := len(shown) - len(lines):
         lines.append(f"  {plural(more, 'more cluster')} got worse or missed a moment: see the report")
-    first = [one.name for one in found if one.before is None and one not in told]
-    calm = [one.name for one in found if one.before is not None and one not in told]
-    for names, said in ((calm, "nothing got worse"), (first, "no dump before this one")):
+    first = [one.name for one in found if one.before is None and one not in shown]
+    no_worse = [one.name for one in found if one.before is not None and one not in shown]
+    for names, said in ((no_worse, "nothing got worse"), (first, "no dump before this one")):
         if names:
             lines.append(f"  {', '.join(names[:5])}{f' and {len(names) - 5:,} more' if len(names) > 5 else ''}: {said}")
     return ["What got worse since the last time:", *lines] if lines else []

@@ -34,7 +34,7 @@ _WORST_SHOWN: Final = 3
 LISTED_MAX: Final = 100
 _STEPS_SHOWN: Final = 4
 LINE_LENGTH_MAX: Final = 118
-"""Of a line on a terminal."""
+"""The most characters in a line on a terminal."""
 _LINES_MAX: Final = 10
 _KNOWN_SHOWN: Final = 5
 _NAME_LENGTH_MAX: Final = 80

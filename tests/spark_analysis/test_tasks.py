@@ -24,7 +24,7 @@ from spark_analysis.fleet.count import count_placed, describe_placed
 from spark_analysis.fleet.generate import Fleet, SimulatedCluster, make_cluster
 from spark_analysis.fleet.place import place_cluster
 from spark_analysis.fleet.recipe import RackPlan
-from spark_analysis.fleet.views import view_of
+from spark_analysis.fleet.views import simulated_view
 from spark_analysis.sources.dumps import DumpInput
 from spark_analysis.tables import schemas, view_columns
 from spark_analysis.tables.cluster_rows import ClusterRows
@@ -99,7 +99,7 @@ def test_a_simulated_cluster_is_described_as_its_view_would_be(
 ) -> None:
     cluster = make_cluster(Fleet.of(recipe(seed, racks, fenced=fenced)), 0)
     found = described(cluster, placer, seed)
-    expected = one(describe_view(view_of(cluster, place_cluster(cluster, placer, seed=seed), "test")))
+    expected = one(describe_view(simulated_view(cluster, place_cluster(cluster, placer, seed=seed), "test")))
     assert found.pop("shape") == cluster.shape.name
     assert expected.pop("shape") is None
     assert (found.pop("known"), json.loads(expected.pop("known"))["down"]) == (None, down_of(cluster))

@@ -50,7 +50,7 @@ _BROKER: Final = BrokerId(0)
 _LAYOUT: Final = Layout((("unread", 1),), 1)
 _ASSIGNOR_STREAM: Final = 2
 _SECOND: Final = "+"
-"""The mark behind a member's name that names the second process with its group.instance.id."""
+"""Suffix of a member's name for a second process with the same group.instance.id."""
 _AT_ONCE: Final = DurationMs(0)
 
 

@@ -17,7 +17,7 @@ from spark_analysis.answers.registry import QUESTIONS, asked_of, load_question
 from spark_analysis.engines import LocalEngine
 from spark_analysis.fleet.generate import Fleet, make_clusters
 from spark_analysis.fleet.place import place_cluster
-from spark_analysis.fleet.views import view_of
+from spark_analysis.fleet.views import simulated_view
 from spark_analysis.jobs import analyse_dumps, analyse_fleet
 from spark_analysis.report import RunInfo, load_report, report_html, summary_json
 from spark_analysis.report.answers import answer_lines
@@ -38,7 +38,7 @@ INFO = RunInfo(kind="fleet", title="t", command="c", version="v")
 def views(number: int) -> list[tuple[int, str, ClusterView]]:
     fleet = Fleet.of(recipe(number))
     return [
-        (cluster.number, placer, view_of(cluster, place_cluster(cluster, placer, seed=fleet.recipe.seed), "r"))
+        (cluster.number, placer, simulated_view(cluster, place_cluster(cluster, placer, seed=fleet.recipe.seed), "r"))
         for cluster in make_clusters(fleet, range(fleet.recipe.cluster_count))
         for placer in cluster.shape.placers
     ]

@@ -15,7 +15,7 @@ from spark_analysis.answers import movement
 from spark_analysis.answers.movement import QUESTION, cost_table
 from spark_analysis.fleet.generate import Fleet, make_clusters
 from spark_analysis.fleet.place import place_cluster
-from spark_analysis.fleet.views import view_of
+from spark_analysis.fleet.views import simulated_view
 from tests.spark_analysis.fleet.test_fleet import recipe
 
 
@@ -89,7 +89,7 @@ def test_no_plan_is_below_its_bound_and_a_drain_moves_what_the_broker_holds() ->
     fleet = Fleet.of(recipe(3))
     for one in make_clusters(fleet, range(1)):
         for placer in one.shape.placers:
-            view = view_of(one, place_cluster(one, placer, seed=fleet.recipe.seed), "r")
+            view = simulated_view(one, place_cluster(one, placer, seed=fleet.recipe.seed), "r")
             for row in QUESTION.rows(view, QUESTION.values()).to_pylist():
                 if row["refused"] is None:
                     assert 0 <= row["moved_count_min"] <= row["moved_count"] <= row["replica_count"]

@@ -14,7 +14,7 @@ from spark_analysis.data_sources.options import GivenOptions
 from spark_analysis.fleet.generate import Fleet, make_clusters
 from spark_analysis.fleet.place import place_cluster
 from spark_analysis.fleet.reading import load_recipe
-from spark_analysis.fleet.views import view_of
+from spark_analysis.fleet.views import simulated_view
 from spark_analysis.tables import schemas
 from spark_analysis.tables.schemas import FLEET_TABLES
 from spark_analysis.tables.view_rows import every_partition
@@ -94,7 +94,7 @@ def test_partitions_are_those_that_the_main_job_writes() -> None:
     recipe = load_recipe("demo")
     (cluster,) = make_clusters(Fleet.of(recipe), [1])
     for placer in cluster.shape.placers:
-        view = view_of(cluster, place_cluster(cluster, placer, seed=recipe.seed), recipe.source)
+        view = simulated_view(cluster, place_cluster(cluster, placer, seed=recipe.seed), recipe.source)
         written = [(schemas.PARTITIONS.column_names[2:], rows.parts) for _, rows in every_partition(view)]
         found = [row for row in rows("partitions", range(1, 2), "demo") if row["placer"] == placer]
         for name in ("topic", "partition", "leader", "replicas", "isr", "racks", "min_insync_replicas", "size_bytes"):

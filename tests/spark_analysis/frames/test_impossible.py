@@ -11,7 +11,7 @@ from placement.formats.checks import PARTITION_ID_MAX, fault_of_number, fault_of
 from spark_analysis.frames.answering import Work, answer_table
 from spark_analysis.frames.impossible import impossible
 from spark_analysis.frames.many import measures_of
-from spark_analysis.frames.views import usable_partitions, view_of
+from spark_analysis.frames.views import usable_partitions, view_of_rows
 from spark_analysis.questions import balance
 from spark_analysis.tables.schemas import CLUSTER_PARTITIONS
 
@@ -56,7 +56,7 @@ def test_the_other_rows_of_the_cluster_are_answered_and_no_broker_is_added(seed:
         "2 rows cannot be used; one of them: partition 1 of topic 't': Leader 99 is no replica (1,2)"
     )
     assert (found.rejected_count, found.rows["partition"].to_pylist()) == (2, [0, 3] if seed == 0 else [3, 0])
-    assert view_of("c", found.rows, None).broker_ids.tolist() == [1, 2]
+    assert view_of_rows("c", found.rows, None).broker_ids.tolist() == [1, 2]
 
 
 def test_a_fault_that_a_row_has_is_what_is_said() -> None:

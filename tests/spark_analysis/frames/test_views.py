@@ -12,8 +12,14 @@ from broker.cluster import ClusterView
 from broker.errors import UsageError
 from spark_analysis.fleet.generate import Fleet, make_clusters
 from spark_analysis.fleet.place import place_cluster
-from spark_analysis.fleet.views import view_of as view_of_fleet
-from spark_analysis.frames.views import BROKER_NEEDED, BROKER_OPTIONAL, PARTITION_NEEDED, PARTITION_OPTIONAL, view_of
+from spark_analysis.fleet.views import simulated_view
+from spark_analysis.frames.views import (
+    BROKER_NEEDED,
+    BROKER_OPTIONAL,
+    PARTITION_NEEDED,
+    PARTITION_OPTIONAL,
+    view_of_rows,
+)
 from spark_analysis.questions.movement import plan_table
 from spark_analysis.tables.advice_rows import plan_rows
 from spark_analysis.tables.schemas import CLUSTER_BROKERS, CLUSTER_PARTITIONS
@@ -35,7 +41,7 @@ def racks(view: ClusterView) -> dict[int, str | None]:
 
 def test_racks_are_those_of_the_partitions_where_no_brokers_are_given() -> None:
     rows = partitions([[1, 2], [2, 3]], racks=[["a", "b"], ["b", ""]])
-    view = view_of("c", rows, None)
+    view = view_of_rows("c", rows, None)
     assert racks(view) == {1: "a", 2: "b", 3: None}
     assert view.racks == ("a", "b")
 
@@ -43,11 +49,11 @@ def test_racks_are_those_of_the_partitions_where_no_brokers_are_given() -> None:
 def test_racks_of_brokers_win_over_those_of_partitions() -> None:
     rows = partitions([[1, 2]], racks=[["a", "b"]])
     brokers = pa.table({"broker_id": pa.array([2, 1, 4], pa.int32()), "rack": ["z", None, None]})
-    assert racks(view_of("c", rows, brokers)) == {1: "a", 2: "z", 4: None}
+    assert racks(view_of_rows("c", rows, brokers)) == {1: "a", 2: "z", 4: None}
 
 
 def test_racks_that_a_row_lacks_are_unknown() -> None:
-    assert racks(view_of("c", partitions([[1], [2]], racks=[["a"], None]), None)) == {1: None, 2: None}
+    assert racks(view_of_rows("c", partitions([[1], [2]], racks=[["a"], None]), None)) == {1: None, 2: None}
 
 
 @pytest.mark.parametrize(
@@ -62,7 +68,7 @@ def test_racks_that_a_row_lacks_are_unknown() -> None:
 def test_sizes_are_those_of_each_replica_or_equal_parts_of_the_partition(
     columns: dict[str, list[Any]], expected: list[list[int]], largest: list[int]
 ) -> None:
-    table = view_of("c", partitions([[1, 2], [2, 1]], **columns), None).partitions
+    table = view_of_rows("c", partitions([[1, 2], [2, 1]], **columns), None).partitions
     assert table.replica_size_bytes is not None
     assert table.size_bytes is not None
     assert table.replica_size_bytes.tolist() == expected
@@ -70,7 +76,7 @@ def test_sizes_are_those_of_each_replica_or_equal_parts_of_the_partition(
 
 
 def test_a_size_that_a_row_lacks_leaves_all_unknown() -> None:
-    table = view_of("c", partitions([[1], [2]], size_bytes=[1, None]), None).partitions
+    table = view_of_rows("c", partitions([[1], [2]], size_bytes=[1, None]), None).partitions
     assert (table.size_bytes, table.replica_size_bytes) == (None, None)
 
 
@@ -92,7 +98,7 @@ def test_a_size_that_a_row_lacks_leaves_all_unknown() -> None:
 )
 def test_columns_that_contradict_the_replicas_are_refused(columns: dict[str, list[Any]], sentence: str) -> None:
     with pytest.raises(UsageError) as caught:
-        view_of("c", partitions([[1, 2]], **columns), None)
+        view_of_rows("c", partitions([[1, 2]], **columns), None)
     assert str(caught.value) == sentence
 
 
@@ -106,11 +112,11 @@ def given_as_rows(view: ClusterView, seed: int) -> ClusterView:
     ):
         joined = pa.Table.from_batches([one.batch(table, Constants()) for one in rows]).select(list(names))
         found.append(joined.take(drawn.permutation(joined.num_rows)))
-    return view_of(view.name, *found)
+    return view_of_rows(view.name, *found)
 
 
 def test_each_goal_that_is_asked_for_has_a_row_that_may_say_why_there_is_no_plan() -> None:
-    view = view_of("c", partitions([[1, 2], [1, 2]]), None)
+    view = view_of_rows("c", partitions([[1, 2], [1, 2]]), None)
     rows = {row["goal"]: row for row in plan_table(view, ["racks", "bytes"]).to_pylist()}
     assert {goal: row["refused"] for goal, row in rows.items()} == {
         "bytes": "a plan by bytes needs sizes, and 2 partitions have none (t-0, t-1); give a file that states them "
@@ -118,7 +124,7 @@ def test_each_goal_that_is_asked_for_has_a_row_that_may_say_why_there_is_no_plan
         "racks": "goal racks: none of the 2 brokers of c has a known rack (--racks FILE)",
     }
     assert {row["goal"] for row in plan_table(view).to_pylist()} == {"balance", "leaders"}
-    in_order = view_of("c", partitions([[1, 2], [2, 1]], racks=[["a", "b"], ["b", "a"]]), None)
+    in_order = view_of_rows("c", partitions([[1, 2], [2, 1]], racks=[["a", "b"], ["b", "a"]]), None)
     (row,) = plan_table(in_order, ["racks"]).to_pylist()
     assert (row["refused"], row["moved_count"], row["is_least"]) == (None, 0, True)
 
@@ -130,7 +136,7 @@ def test_rows_of_a_cluster_with_sizes_have_its_plans_by_bytes_too(seed: int) -> 
     fleet = Fleet.of(recipe(seed))
     goals: set[str] = set()
     for cluster in make_clusters(fleet, range(3)):
-        view = view_of_fleet(cluster, place_cluster(cluster, "striped", seed=fleet.recipe.seed), "r")
+        view = simulated_view(cluster, place_cluster(cluster, "striped", seed=fleet.recipe.seed), "r")
         expected = list(plan_rows(view)) if view.partitions.count else []
         if expected:
             assert list(plan_rows(given_as_rows(view, seed))) == expected

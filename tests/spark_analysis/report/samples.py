@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from broker.cluster import BROKER_FLAGS
 from placement.balance.measures import distribution
 from spark_analysis.report.model import RunInfo
 from spark_analysis.tables import schemas
@@ -116,7 +117,7 @@ def add_cluster(rows: Rows, sample: Sample, *, rank: int, pairs: bool = False, *
         rows["brokers"].append(
             key
             | {"broker_id": place + 1, "rack": rack_of[place], "fenced": place < sample.fenced, "size_bytes": None}
-            | {"cordoned": False, "in_controlled_shutdown": False}
+            | dict.fromkeys(BROKER_FLAGS[1:], False)
             | held
         )
     _add_measures(rows, key, loads, rack_of)

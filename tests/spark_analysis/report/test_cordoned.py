@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from placement.planning.plan_tables import FLAG_COLUMNS
 from spark_analysis.report.html import report_html
 from spark_analysis.report.load import load_report
 from spark_analysis.report.plan_page import broker_marks
@@ -28,6 +29,7 @@ def test_cordoned_and_stopping_brokers_are_named_as_such(tmp_path: Path) -> None
     assert ", cordoned</title>" in page
     assert ", cordoned, in controlled shutdown</title>" in page
     assert ">cordoned, in controlled shutdown</td>" in page
-    row = dict.fromkeys(("is_added", "is_removed", "is_fenced"), False) | {"is_cordoned": True, "is_stopping": True}
+    row = dict.fromkeys(("is_added", "is_removed", *FLAG_COLUMNS.values()), False)
+    row |= {"is_cordoned": True, "is_stopping": True}
     assert broker_marks(row | {"replicas_before": 1}) == " (cordoned) (in controlled shutdown)"
     assert json.loads(summary_json(report))["cordoned"] == [{"cluster": "prod", "placer": "dump", "brokers": [2, 3]}]
