@@ -43,7 +43,8 @@ class Sweep:
     """Hold columns of one scope, equally long: its sets, its counts and its leaders; None where not known.
 
     `rack` and `broker` and `other_broker` are places in `view.racks` and rows of `view.brokers`. `failover_broker` is
-    the row of the broker that takes over most, -1 for none; it is known where one broker is lost.
+    the row of the broker that takes over most, -1 for none; it is known where one broker is lost. `is_loss` bool[sets]
+    marks the sets whose brokers are all alive, and whose rack has a live one: others are lost already.
     """
 
     scope: str
@@ -51,6 +52,7 @@ class Sweep:
     broker: Int64Array | None
     other_broker: Int64Array | None
     columns: Mapping[str, Int64Array | None]
+    is_loss: BoolArray
     failover_broker: Int64Array | None = None
 
     @property
@@ -108,14 +110,18 @@ def look_ahead(view: ClusterView, *, pairs: bool = True) -> LookAhead:
     now = counts_of(found, after_loss(found, np.zeros(frame.broker_count, dtype=np.bool_)))
     led_by_scope = _led(found, frame)
     sets = _sets(frame)
-    left = _live_left(found, frame, sets)
+    lost = _live_lost(found, frame, sets)
+    live_count = int(found.live.sum())
     sweeps = {
         scope: Sweep(
             scope=scope,
             rack=sets[scope][0],
             broker=sets[scope][1],
             other_broker=sets[scope][2],
-            columns=_columns(scope, counted, now) | led_by_scope.columns[scope] | {"live_broker_count": left[scope]},
+            columns=_columns(scope, counted, now)
+            | led_by_scope.columns[scope]
+            | {"live_broker_count": live_count - lost[scope].sum(axis=0)},
+            is_loss=(lost[scope] > 0).all(axis=0),
             failover_broker=led_by_scope.taker if scope == SINGLE else None,
         )
         for scope in SCOPES
@@ -208,15 +214,14 @@ def _sets(frame: _Frame) -> dict[str, Rows]:
     }
 
 
-def _live_left(found: Successions, frame: _Frame, sets: Mapping[str, Rows]) -> dict[str, Int64Array]:
-    """Return how many live brokers each set leaves, for each scope."""
+def _live_lost(found: Successions, frame: _Frame, sets: Mapping[str, Rows]) -> dict[str, Int64Array]:
+    """Return how many live brokers each set loses, for each scope: int64[parts, sets], a part a rack or a broker."""
     live = found.live.astype(np.int64)
     of_rack = np.bincount(frame.rack_of_broker + 1, weights=live, minlength=frame.rack_count + 1)[1:].astype(np.int64)
-    lost = {}
-    for scope, (rack, broker, other) in sets.items():
-        parts = [(of_rack, rack), (live, broker), (live, other)]
-        lost[scope] = sum((values[rows] for values, rows in parts if rows is not None), np.int64(0))
-    return {scope: int(live.sum()) - np.asarray(count, dtype=np.int64) for scope, count in lost.items()}
+    return {
+        scope: np.array([of[rows] for of, rows in zip((of_rack, live, live), parts, strict=True) if rows is not None])
+        for scope, parts in sets.items()
+    }
 
 
 def _led(found: Successions, frame: _Frame) -> _Leaders:
@@ -320,15 +325,18 @@ def sweep_table(view: ClusterView, sweep: Sweep) -> pa.Table:
 
 
 def worst(sweep: Sweep, limit: int) -> Int64Array:
-    """Return the places of the worst `limit` outages: most at risk, then leaderless, under min-ISR, bytes, leaders."""
+    """Return the places of the worst `limit` outages: most at risk, then leaderless, under min-ISR, bytes, leaders.
+
+    Sets with a broker that is not alive are left out, as it is lost already.
+    """
     keys = ("at_risk_count", "leaderless_count", "under_min_isr_count", "at_risk_bytes", "failover_count")
     columns = [sweep.columns[name] for name in keys]
     known = [column for column in columns if column is not None]
     # The first key first: lexsort takes its last as the first. Only rows that may be among them are sorted.
-    candidates = np.arange(sweep.count)
-    if sweep.count > limit:
-        first = known[0]
-        edge = np.partition(first, sweep.count - limit)[sweep.count - limit]
-        candidates = np.flatnonzero(first >= edge)
+    candidates = np.flatnonzero(sweep.is_loss)
+    if candidates.size > limit:
+        first = known[0][candidates]
+        edge = np.partition(first, first.size - limit)[first.size - limit]
+        candidates = candidates[first >= edge]
     order = np.lexsort([candidates, *(-column[candidates] for column in reversed(known))])
     return candidates[order[:limit]].astype(np.int64)

@@ -150,8 +150,8 @@ def report(options: ReportOptions) -> int:
 
     \b
     A DUMP is a file, or NAME=FILE to name its cluster, in one of these formats:
-    kafka-topics --describe; kcat -L, also -J; kafka-reassign-partitions JSON; Cruise
-    Control's /load, /kafka_cluster_state and rebalance answers.
+    kafka-topics --describe; kcat -L, also -J; kafka-reassign-partitions JSON;
+    Cruise Control's /load, /kafka_cluster_state and rebalance answers.
     Or it is a KRaft metadata log: the directory __cluster_metadata-0, a segment
     of it or a snapshot (*.checkpoint), with racks and settings in it.
     Files may be compressed (gzip, Zstandard); - is standard input, a pattern or a

@@ -86,7 +86,6 @@ def test_the_last_of_many_seeds_is_a_seed() -> None:
             "--corrected has no effect with --assignor range; it is for sticky and cooperative-sticky",
         ),
         ("report", "--tolerance 3", "--tolerance has no effect without --fail-on; give both, or neither"),
-        ("explore", "--full", "--full has no effect without --table; give both, or neither"),
         (
             "log stats",
             "--no-compaction --now-ms 3",

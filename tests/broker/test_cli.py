@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -115,6 +116,15 @@ def test_what_no_command_expects_is_one_line_and_a_status_of_its_own(
     monkeypatch.setenv(TRACEBACK, "1")
     assert run(fail, "fail", []) == EXIT_FAILED
     assert "Traceback (most recent call last)" in capsys.readouterr().err
+
+
+def test_a_failure_in_generated_code_without_a_module_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    generated: dict[str, Callable[[], None]] = {}
+    exec("def fail():\n    raise ValueError('x')", generated)  # As attrs makes methods.
+    assert "__name__" not in generated
+    assert run(click.command()(generated["fail"]), "fail", []) == EXIT_FAILED
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "command line: ValueError in broker.cli, line " in line
 
 
 def test_where_neither_output_can_be_written_the_status_says_so() -> None:

@@ -105,3 +105,14 @@ def test_the_report_advises_nothing_onto_it(name: str) -> None:
     assert rows
     for row in rows:
         assert any(note.startswith(f"broker {down} ({how}) looks down") for note in row["notes"])
+
+
+@pytest.mark.parametrize("name", DOWN)
+def test_the_worst_outages_are_losses_of_live_brokers(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    down, _ = DOWN[name]
+    _, shown, _ = brokerside_of(capsys, "outage", str(DEAD / f"{name}.txt"), "--json")
+    worst = json.loads(shown)["worst"]
+    assert sorted(row["broker_id"] for row in worst["brokers"]) == LIVE_BROKERS[name]
+    pairs = [{row["broker_id"], row["other_broker_id"]} for row in worst["pairs"]]
+    assert len(pairs) == len(LIVE_BROKERS[name]) * (len(LIVE_BROKERS[name]) - 1) // 2
+    assert not any(down in pair for pair in pairs)
