@@ -33,7 +33,7 @@ from log.metadata.reading import (
     snapshot_id,
 )
 from log.metadata.records import ControlRecord, MetadataRecord, decode_control, decode_record
-from log.metadata.replay import END, Moment, Replay, Step, images_at, live_moments, replay_notes
+from log.metadata.replay import END, Moment, Replay, Step, beyond_end, images_at, live_moments, replay_notes
 from log.metadata.schemas import RecordType
 from log.metadata.view import FORMAT, view_of
 
@@ -58,6 +58,7 @@ __all__ = (
     "TopicImage",
     "UnreadableEntryError",
     "arrange",
+    "beyond_end",
     "control_json",
     "decode_control",
     "decode_record",

@@ -55,6 +55,11 @@ class Moment:
         assert self.time_ms is not None
         return place.time_ms > self.time_ms
 
+    def is_after(self, place: Placed) -> bool:
+        """Return whether the moment lies behind a record of the log."""
+        here, there = (self.time_ms, place.time_ms) if self.offset is None else (self.offset, place.offset)
+        return here is not None and here > there
+
     def __str__(self) -> str:
         return f"time {self.time_ms}" if self.offset is None else f"offset {self.offset}"
 
@@ -74,6 +79,13 @@ def images_at(replay: Replay, moments: Sequence[Moment]) -> Iterator[MetadataIma
         if (replay.entry_count == 0 and not replay.is_done) or moment.is_past(replay):
             raise UsageError(f"{moment} lies before the beginning of the log, or before the moment named before it")
         yield replay.image()
+
+
+def beyond_end(replay: Replay, moments: Sequence[Moment]) -> Iterator[str]:
+    """Yield a note on each moment behind the last record of a log that was replayed to its end; `END` is none."""
+    for moment in moments:
+        if replay.is_done and moment != END and moment.is_after(replay):
+            yield f"{moment} lies beyond the end of the log, offset {replay.offset}; the end is taken"
 
 
 def live_moments(replay: Replay) -> tuple[Moment, ...]:

@@ -121,7 +121,7 @@ def look_ahead(view: ClusterView, *, pairs: bool = True) -> LookAhead:
             columns=_columns(scope, counted, now)
             | led_by_scope.columns[scope]
             | {"live_broker_count": live_count - lost[scope].sum(axis=0)},
-            is_loss=(lost[scope] > 0).all(axis=0),
+            is_loss=np.asarray((lost[scope] > 0).all(axis=0)),
             failover_broker=led_by_scope.taker if scope == SINGLE else None,
         )
         for scope in SCOPES
@@ -324,19 +324,19 @@ def sweep_table(view: ClusterView, sweep: Sweep) -> pa.Table:
     return table_of(columns)
 
 
-def worst(sweep: Sweep, limit: int) -> Int64Array:
+def worst(sweep: Sweep, limit: int | None) -> Int64Array:
     """Return the places of the worst `limit` outages: most at risk, then leaderless, under min-ISR, bytes, leaders.
 
-    Sets with a broker that is not alive are left out, as it is lost already.
+    Sets with a broker that is not alive, which is lost already, are left out; without a limit they come last.
     """
     keys = ("at_risk_count", "leaderless_count", "under_min_isr_count", "at_risk_bytes", "failover_count")
     columns = [sweep.columns[name] for name in keys]
     known = [column for column in columns if column is not None]
     # The first key first: lexsort takes its last as the first. Only rows that may be among them are sorted.
-    candidates = np.flatnonzero(sweep.is_loss)
-    if candidates.size > limit:
+    candidates = np.arange(sweep.count) if limit is None else np.flatnonzero(sweep.is_loss)
+    if limit is not None and candidates.size > limit:
         first = known[0][candidates]
         edge = np.partition(first, first.size - limit)[first.size - limit]
         candidates = candidates[first >= edge]
-    order = np.lexsort([candidates, *(-column[candidates] for column in reversed(known))])
+    order = np.lexsort([candidates, *(-column[candidates] for column in reversed(known)), ~sweep.is_loss[candidates]])
     return candidates[order[:limit]].astype(np.int64)

@@ -158,6 +158,8 @@ def read_cluster(dump: str, options: ClusterOptions) -> Iterator[Cluster]:
         account = read_named(named[0])
         view = _chosen(account.clusters, options.cluster if len(inputs) == 1 else None, named[0])
         _warn_of_rejects(account)
+        for note in () if options.at is None else account.notes:  # What a log says of the moment asked for.
+            click.echo(printable(f"{PROGRAM}: warning: {note}"), err=True)
         yield Cluster(view=_completed(view, account, options), capacities=_capacities(options), account=account)
 
 

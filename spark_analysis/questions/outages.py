@@ -1,7 +1,7 @@
 """Show what losing each broker and each rack does to each cluster of a DataFrame.
 
-`outages` has a row for every loss of a live broker or rack, `partitions` one for each partition that a loss brings into
-a bad state. Clusters of more than `OUTAGE_BROKERS_MAX` brokers have a row with a `fault`.
+`outages` has a row for every loss, `partitions` one for each partition that a loss brings into a bad state. Clusters
+of more than `OUTAGE_BROKERS_MAX` brokers have a row with a `fault`.
 """
 
 from __future__ import annotations

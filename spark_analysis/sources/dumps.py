@@ -23,6 +23,7 @@ from log.metadata import (
     RejectedRecords,
     Replay,
     arrange,
+    beyond_end,
     images_at,
     live_moments,
     replay_notes,
@@ -255,6 +256,7 @@ def _replayed(files: MetadataFiles, path: str, *, name: str, moments: Moments, s
         raise InputError(error.what, source=source) from None
     # The log's files are named by the path that was opened.
     notes = [note.replace(path, source) for note in (*replay.disagreements, *replay_notes(replay, rejected))]
+    notes += beyond_end(replay, at)
     tally = RowCounts(source, FORMAT, rows_analysed=replay.entry_count, notes=notes)
     for found in rejected.errors:
         tally.reject(found.what, found.source.replace(path, source))

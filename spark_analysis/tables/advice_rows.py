@@ -204,10 +204,10 @@ def outage_rows(view: ClusterView, limit: int | None) -> Iterator[Row]:
     found = look_ahead(view, pairs=False)
     for scope, name in SCOPES.items():
         sweep = next(each for each in found.sweeps if each.scope == name)
-        yield from _outages(view, found, sweep, scope, sweep.count if limit is None else limit)
+        yield from _outages(view, found, sweep, scope, limit)
 
 
-def _outages(view: ClusterView, found: LookAhead, sweep: Sweep, scope: str, limit: int) -> Iterator[Row]:
+def _outages(view: ClusterView, found: LookAhead, sweep: Sweep, scope: str, limit: int | None) -> Iterator[Row]:
     if not sweep.count:
         return
     now = attrs.asdict(found.now)

@@ -118,3 +118,11 @@ def test_a_dump_that_is_no_whole_cluster_is_refused(tmp_path: Path, text: str, s
     with pytest.raises(UsageError, match=r"^DUMP describes 2 clusters \('prod', 'stage'\); choose one with --cluster"):
         read(tmp_path)
     assert read(tmp_path, cluster="stage").view.name == "stage"
+
+
+@pytest.mark.parametrize(
+    ("at", "is_said"), [("404", False), ("405", True), ("2026-11-22T17:31", False), ("2099-01-01", True)]
+)
+def test_a_moment_beyond_the_end_of_a_log_is_said(at: str, is_said: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    assert read(REAL / "kraft-4.3" / "__cluster_metadata-0", at=at).view.partitions.count
+    assert ("beyond the end of the log, offset 404; the end is taken" in capsys.readouterr().err) == is_said
