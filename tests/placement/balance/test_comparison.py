@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import attrs
 import numpy as np
@@ -162,7 +163,9 @@ def test_brokers_that_came_went_moved_or_were_fenced_are_named() -> None:
 )
 def test_a_flag_that_came_or_went_is_named(flag: str, came: str, went: str) -> None:
     view = view_of({"t": [[1, 2]]})
-    other = attrs.evolve(view, brokers=tuple(attrs.evolve(each, **{flag: each.id == 2}) for each in view.brokers))
+    changed: dict[str, Any] = {flag: True}
+    first, second, *others = view.brokers
+    other = attrs.evolve(view, brokers=(first, attrs.evolve(second, **changed), *others))
     for one, two, change in ((view, other, came), (other, view, went)):
         assert [(each.subject, each.change) for each in compare(one, two).brokers] == [("2", change)]
 
