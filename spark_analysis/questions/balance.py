@@ -26,6 +26,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from broker.cluster import ClusterView
+from broker.min_isr import with_min_isr
 from spark_analysis.frames.many import measures_of
 from spark_analysis.frames.per_cluster import Rows, columns_of, per_cluster
 from spark_analysis.tables import schemas
@@ -73,7 +74,7 @@ def clusters(
     """
 
     def kernel(view: ClusterView) -> pa.Table:
-        return cluster_rows(view, min_insync_replicas)
+        return cluster_rows(with_min_isr(view, min_insync_replicas))
 
     return per_cluster(Rows(partitions, brokers, by, totals), CLUSTERS, kernel)
 

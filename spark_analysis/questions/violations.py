@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from broker.cluster import ClusterView
+from broker.min_isr import with_min_isr
 from spark_analysis.frames.chunks import Chunk
 from spark_analysis.frames.many import Answered, unbroken
 from spark_analysis.frames.per_cluster import Rows, columns_of, per_cluster
@@ -68,16 +69,17 @@ def partitions(
 
 def violation_table(view: ClusterView, min_insync_replicas: int | None = None) -> pa.Table:
     """Return the first violations of each kind of one cluster."""
-    rows = violation_rows([broken_of(view, min_insync_replicas).listed])
+    rows = violation_rows([broken_of(with_min_isr(view, min_insync_replicas), None).listed])
     return _of(schemas.VIOLATIONS, rows.parts)
 
 
 def partition_table(view: ClusterView, min_insync_replicas: int | None = None) -> pa.Table:
     """Return every partition of one cluster with what it breaks."""
-    found = broken_of(view, min_insync_replicas).found
+    view = with_min_isr(view, min_insync_replicas)
+    found = broken_of(view, None).found
     if found is None:
         raise AssertionError("a view's violations are known only by looking")
-    parts = [_of(schemas.PARTITIONS, rows.parts) for _, rows in partition_rows(view, found, min_insync_replicas)]
+    parts = [_of(schemas.PARTITIONS, rows.parts) for _, rows in partition_rows(view, found, None)]
     return pa.concat_tables(parts or [_of(schemas.PARTITIONS, [[]] * (len(schemas.PARTITIONS.columns) - 2))])
 
 
