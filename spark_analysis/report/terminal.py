@@ -51,13 +51,13 @@ def terminal_summary(report: Report, *, line_length_max: int | None = None) -> R
     even = [line for quantity in QUANTITIES if (line := _distance_line(report, quantity)) is not None]
     lines += urgent or even
     several = len(report.placers) > 1
-    # Where bytes are known, the third of the worst gives way to the line about what to do next.
-    spare = _LINES_MAX - len(lines) - 1 - (report.run.kind == "dumps")
+    # Of a fleet the third of the worst gives way to the line about what to do next, where bytes are known.
+    is_real = report.run.kind == "dumps"
     unhealthy = [row for row in report.current_rows if not row.healthy]
-    worst = unhealthy[: _WORST_SHOWN if urgent else min(_WORST_SHOWN, spare)]
+    worst = unhealthy[: _WORST_SHOWN if is_real else min(_WORST_SHOWN, _LINES_MAX - len(lines) - 1)]
     lines.append(Text("First to look at:" if worst else no_findings(report), style="bold"))
     lines += [_worst_line(row, several) for row in worst]
-    if urgent and len(unhealthy) > len(worst):
+    if is_real and len(unhealthy) > len(worst):
         lines.append(Text(f"  and {len(unhealthy) - len(worst):,} more; report.html ranks all"))
     lines += _limit_lines(report, worst)
     following = _next_lines(report, worst)
