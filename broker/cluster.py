@@ -270,7 +270,7 @@ class ClusterView:
     `is_partial_accepted` says that what is listed is to be taken as the whole (--partial).
     `offline_dirs` are paths by broker that a dump lists as offline, without their replicas; `sizes_taken` counts by
     broker the replicas whose size is that of the partition's largest other replica. `racks_given` are the racks of a
-    file beside the dump, whose other brokers are no part of the cluster.
+    file beside the dump, whose other brokers are no part of the cluster; `racks_missing` is why it gave none.
     `facts` are named values that the dump states of itself, shown but not computed with.
     `settings_shown` says what the `configs` of its topics are.
     """
@@ -290,6 +290,7 @@ class ClusterView:
     offline_dirs: tuple[tuple[BrokerId, str], ...] = ()
     sizes_taken: tuple[tuple[BrokerId, int], ...] = ()
     racks_given: tuple[tuple[BrokerId, str | None], ...] = ()
+    racks_missing: str | None = None
     facts: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -416,11 +417,14 @@ class ClusterView:
         place = {rack: index for index, rack in enumerate(self.racks)}
         return np.array([-1 if each.rack is None else place[each.rack] for each in self.brokers], dtype=np.int64)
 
-    def with_racks(self, racks: Sequence[tuple[BrokerId, str | None]]) -> ClusterView:
-        """Return this view with the racks in `racks`; those of other brokers are kept for `with_empty`."""
+    def with_racks(self, racks: Sequence[tuple[BrokerId, str | None]], *, missing: str | None = None) -> ClusterView:
+        """Return this view with the racks in `racks`; those of other brokers are kept for `with_empty`.
+
+        `missing` is why a file of racks gave none.
+        """
         given = dict(racks)
         brokers = (attrs.evolve(one, rack=given[one.id]) if one.id in given else one for one in self.brokers)
-        return attrs.evolve(self, brokers=tuple(brokers), racks_given=tuple(racks))
+        return attrs.evolve(self, brokers=tuple(brokers), racks_given=tuple(racks), racks_missing=missing)
 
     @property
     def unlisted(self) -> tuple[BrokerId, ...]:

@@ -33,7 +33,7 @@ class Known:
     `min_insync_replicas` counts topics by the source of their value; `sizes` counts replicas whose size is measured,
     taken from another replica of the partition, or unknown. `dead_dirs` are offline log directories: broker, path, and
     the offline replicas of the broker, None where they are not listed. `unlisted_racks` are the brokers of the racks
-    given that are not in the dump, of `racks_given_count`.
+    given that are not in the dump, of `racks_given_count`; `racks_missing` is why a file of racks gave none.
     """
 
     cluster: str
@@ -44,6 +44,7 @@ class Known:
     dead_dirs: tuple[tuple[int, str, int | None], ...] = ()
     unlisted_racks: tuple[int, ...] = ()
     racks_given_count: int = 0
+    racks_missing: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the values as JSON's."""
@@ -74,6 +75,8 @@ class Known:
         for broker, path, count in self.dead_dirs[:_NAMED_MAX]:
             what = "" if count is None else f", and {counted(count, 'replica')} of the broker with it"
             found.append(f"broker {broker}: log directory {path} is offline{what}")
+        if self.racks_missing is not None:
+            found.append(f"racks: {self.racks_missing}")
         if self.unlisted_racks:
             named = [str(number) for number in self.unlisted_racks[:_NAMED_MAX]]
             found.append(
@@ -111,6 +114,7 @@ def known_of(view: ClusterView) -> Known:
         dead_dirs=tuple((int(broker), path, _offline_on(view, broker)) for broker, path in view.dead_dirs),
         unlisted_racks=tuple(map(int, view.unlisted)),
         racks_given_count=len(view.racks_given),
+        racks_missing=view.racks_missing,
     )
 
 

@@ -147,7 +147,7 @@ def dumps_task(
         index: int, dump_input: DumpInput, read: ParsedDump, last_of: dict[str, Earlier], writer: TaskWriter
     ) -> Iterator[Earlier]:
         """Write the rows of an input; yield the clusters that have no later moment, and keep the last in `last_of`."""
-        of_racks = with_racks(read, racks, dump_input.cluster)
+        of_racks = with_racks(read, racks, dump_input)
         sized = with_sizes(of_racks, dump_input.sizes, source=dump_input.sizes_source)
         before, parsed = _continued(dump_input, sized.parsed, last_of)
         _write_account(writer, parsed)

@@ -13,10 +13,12 @@ import attrs
 
 from broker.errors import InputError
 from broker.ids import INT32_MAX, BrokerId
+from broker.wording import listed
 from placement.formats.csv_line import csv_rows, own_text
 from placement.formats.documents import check_objects, plain
 
 RACKS_BYTES_MAX: Final = 64 << 20  # A million brokers; no racks file is larger.
+_NAMES_SHOWN_MAX: Final = 10
 _HEADINGS: Final = (("broker", "rack"), ("cluster", "broker", "rack"))
 
 
@@ -28,11 +30,20 @@ class Racks:
     by_cluster: tuple[tuple[str, tuple[tuple[BrokerId, str], ...]], ...] = ()
 
     def for_cluster(self, *names: str) -> tuple[tuple[BrokerId, str], ...]:
-        """Return the racks of the cluster that has these names, by broker id; the last name counts most."""
-        merged = dict(self.common)
-        for name in names:
-            merged.update(dict(self.by_cluster).get(name, ()))
-        return tuple(sorted(merged.items()))
+        """Return the racks of the cluster that has these names, by broker id; the first one in the file counts."""
+        of_clusters = dict(self.by_cluster)
+        own = next((of_clusters[name] for name in names if name in of_clusters), ())
+        return tuple(sorted((dict(self.common) | dict(own)).items()))
+
+    def missing(self, *names: str) -> str | None:
+        """Return in words that the clusters of the file have none of these names; None where it gives racks."""
+        if self.for_cluster(*names):
+            return None
+        shown = [repr(name) for name, _ in self.by_cluster[:_NAMES_SHOWN_MAX]]
+        return (
+            f"the racks file gives none to cluster {names[0]!r}; its clusters are "
+            f"{listed(shown, len(self.by_cluster))}, and NAME=DUMP gives a dump such a name"
+        )
 
 
 @attrs.define

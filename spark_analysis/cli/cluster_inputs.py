@@ -34,7 +34,7 @@ from placement.formats.capacity import CAPACITY_BYTES_MAX, Capacities, read_capa
 from placement.formats.parsed import ParsedDump
 from placement.formats.racks import RACKS_BYTES_MAX, read_racks
 from spark_analysis.cli.commands import PROGRAM
-from spark_analysis.sources.dumps import FORMATS, DumpInput, read_named, stated_of, with_sizes
+from spark_analysis.sources.dumps import FORMATS, DumpInput, read_named, stated_of, with_racks, with_sizes
 from spark_analysis.sources.files import read_small_file
 from spark_analysis.sources.inputs import are_empty, dump_inputs, moment, standard_input
 from spark_analysis.tables.answers import answer_text, write_answer
@@ -156,7 +156,10 @@ def read_cluster(dump: str, options: ClusterOptions) -> Iterator[Cluster]:
         if are_empty(named):
             raise InputError("is empty; nothing describes a cluster", source=named[0].source or named[0].path)
         account = read_named(named[0])
+        account = _with_racks(account, named[0], options)
         view = _chosen(account.clusters, options.cluster if len(inputs) == 1 else None, named[0])
+        if view.racks_missing is not None:
+            raise UsageError(f"--racks {options.racks}: {view.racks_missing}")
         _warn_of_rejects(account)
         for note in () if options.at is None else account.notes:  # What a log says of the moment asked for.
             click.echo(printable(f"{PROGRAM}: warning: {note}"), err=True)
@@ -241,7 +244,7 @@ def _which(names: Sequence[str], cluster: str | None, source: str) -> str:
 
 
 def _completed(view: ClusterView, account: ParsedDump, options: ClusterOptions) -> ClusterView:
-    """Return the view with racks, sizes and the default of min.insync.replicas."""
+    """Return the view with sizes and the default of min.insync.replicas."""
     if not view.partitions.count:
         what = f"has {counted(len(view.brokers), 'broker')} and no partition, so there is nothing to look at"
         raise InputError(what, source=account.source)
@@ -250,12 +253,16 @@ def _completed(view: ClusterView, account: ParsedDump, options: ClusterOptions) 
     if view.wholeness.refusal is not None:
         what = f"{view.wholeness.refusal}; kafka-topics --describe without a filter lists all, and --partial goes on"
         raise InputError(what, source=account.source)
-    if options.racks is not None:
-        racks = read_racks(read_small_file(options.racks, size_bytes_max=RACKS_BYTES_MAX), source=options.racks)
-        view = view.with_racks(racks.for_cluster(view.name))
     parsed = attrs.evolve(account, clusters=(view,))
     (view,) = with_sizes(parsed, options.sizes).parsed.clusters
     return with_min_isr(view.with_stated(dict(stated_of(options.down, options.alive))), options.min_isr)
+
+
+def _with_racks(account: ParsedDump, dump: DumpInput, options: ClusterOptions) -> ParsedDump:
+    if options.racks is None:
+        return account
+    racks = read_racks(read_small_file(options.racks, size_bytes_max=RACKS_BYTES_MAX), source=options.racks)
+    return with_racks(account, racks, dump)
 
 
 def _capacities(options: ClusterOptions) -> Capacities:

@@ -24,6 +24,7 @@ from spark_analysis.report.gates import GATES, failures, gates_of
 from spark_analysis.report.model import GivenInput, Report
 from spark_analysis.report.since import courses
 from spark_analysis.sources.dumps import FORMATS, DumpInput, read_zones, size_bytes, stated_of
+from spark_analysis.sources.files import name_of
 from spark_analysis.sources.inputs import (
     STDIN,
     STDIN_NAME,
@@ -31,7 +32,6 @@ from spark_analysis.sources.inputs import (
     check_inputs,
     dump_inputs,
     moment,
-    name_of,
     racks_in,
     skipped_in,
     standard_input,
@@ -142,7 +142,11 @@ class ReportOptions(RunOptions):
 )
 @click.option("--down", metavar="IDS", help="Brokers that are down whatever the dumps show, such as 3,5 or 0-2.")
 @click.option("--alive", metavar="IDS", help="Brokers that are alive whatever the dumps show.")
-@click.option("--strict", is_flag=True, help="Exit with status 1 when any row was rejected, or a dump is not whole.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Exit with status 1 when a row was rejected, or a dump is not whole or not in --racks.",
+)
 @run_options(AUTO, "below a gibibyte of input")
 @takes(ReportOptions)
 def report(options: ReportOptions) -> int:
@@ -209,8 +213,9 @@ def _report(inputs: Sequence[DumpInput], racks: Racks | None, options: ReportOpt
     failed = failures(result, gates, tolerance=options.tolerance / 100)
     for sentence in failed:
         click.echo(f"{PROGRAM}: failed: {printable(sentence)}", err=True)
-    is_partial = any(row.facts.known and Known.of_text(row.facts.known).partial for row in result.current_rows)
-    return EXIT_REFUSED if failed or (options.strict and (result.rows_rejected or is_partial)) else 0
+    known = [Known.of_text(row.facts.known) for row in result.current_rows if row.facts.known]
+    lacks = any(each.partial or each.racks_missing for each in known)
+    return EXIT_REFUSED if failed or (options.strict and (result.rows_rejected or lacks)) else 0
 
 
 def _warn(result: Report, out: Path) -> None:
@@ -238,6 +243,7 @@ def given_input(dump: DumpInput, options: ReportOptions) -> GivenInput:
     """Return the arguments by which the what-if commands take the last moment of an input, completed as here."""
     path = dump.source or dump.path
     alone = STDIN_NAME if path == STDIN else name_of(path)
+    name = dump.cluster or dump.name
     facts = (
         ("--racks", None if options.racks is None else str(options.racks)),
         ("--sizes", dump.sizes),
@@ -249,7 +255,7 @@ def given_input(dump: DumpInput, options: ReportOptions) -> GivenInput:
     )
     return GivenInput(
         name=dump.name or path,
-        dump=path if dump.name == alone else f"{dump.name}={path}",
+        dump=path if name in (alone, path) else f"{name}={path}",
         options=tuple(part for name, value in facts if value is not None for part in (name, value)),
         cluster=dump.cluster,
         moment=dump.moment,

@@ -125,7 +125,7 @@ def _rows(
             raise
         yield from account_batches(request.table, request.mode, unusable(dump, error), fault_of(error))
         return
-    sized = with_sizes(with_racks(parsed, racks), dump.sizes)
+    sized = with_sizes(with_racks(parsed, racks, dump), dump.sizes)
     yield from _read(request, sized.parsed)
     if sized.account is not None:
         yield from account_batches(request.table, request.mode, sized.account, None)

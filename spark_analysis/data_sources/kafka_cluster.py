@@ -36,7 +36,8 @@ from spark_analysis.data_sources.listing import TASK_BYTES, grouped, input_files
 from spark_analysis.data_sources.options import MODES, GivenOptions, absolute_path
 from spark_analysis.data_sources.source import TASK_BYTES_MAX, TableSource, TaskReader
 from spark_analysis.sources.dumps import FORMATS, DumpInput
-from spark_analysis.sources.inputs import name_of, named_by
+from spark_analysis.sources.files import name_of
+from spark_analysis.sources.inputs import named_by
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.schemas import CLUSTER_TABLES
 

@@ -39,7 +39,16 @@ from placement.formats.read import FORMATS as TEXT_FORMATS
 from placement.formats.read import HEAD_BYTES, check_head, read_dump
 from placement.formats.sizes import read_sizes
 from placement.formats.text import escaped
-from spark_analysis.sources.files import check_readable, chunks_of, codec_of, read_chunks, read_head, read_small_file
+from spark_analysis.sources.dated_names import of_path
+from spark_analysis.sources.files import (
+    check_readable,
+    chunks_of,
+    codec_of,
+    name_of,
+    read_chunks,
+    read_head,
+    read_small_file,
+)
 from spark_analysis.sources.moments import MomentView, labelled, that_differ
 
 FORMATS: Final = (*TEXT_FORMATS, FORMAT)
@@ -211,16 +220,27 @@ def is_empty(path: str) -> bool:
         return False
 
 
-def with_racks(parsed: ParsedDump, racks: Racks | None, cluster: str | None = None) -> ParsedDump:
+def with_racks(parsed: ParsedDump, racks: Racks | None, dump: DumpInput) -> ParsedDump:
     """Return the input with the racks of a racks file for each of its clusters; None leaves it as it is.
 
-    `cluster` is another name of all of them, as a moment of a cluster has.
+    A cluster that is alone in its input, or in it at several moments, has the names of the input, too.
     """
     if racks is None:
         return parsed
-    names = () if cluster is None else (cluster,)
-    views = tuple(view.with_racks(racks.for_cluster(*names, view.name)) for view in parsed.clusters)
-    return attrs.evolve(parsed, clusters=views)
+    is_alone = len(parsed.clusters) == 1 or dump.moments != LAST
+    of_dump = _names_of(dump) if is_alone else ()
+    views = []
+    for view in parsed.clusters:
+        names = (view.name, *of_dump)
+        views.append(view.with_racks(racks.for_cluster(*names), missing=racks.missing(*names)))
+    return attrs.evolve(parsed, clusters=tuple(views))
+
+
+def _names_of(dump: DumpInput) -> tuple[str, ...]:
+    """Return what the cluster of an input may be called: as given, without its moment, or as its file."""
+    stem = name_of(dump.source or dump.path)
+    given = [name for name in (dump.cluster, dump.name) if name]
+    return (*given, *(of_path(name, has_ending=False).cluster for name in given), stem, of_path(stem).cluster)
 
 
 def with_sizes(parsed: ParsedDump, path: str | None, *, source: str | None = None) -> SizedDump:

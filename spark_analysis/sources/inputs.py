@@ -40,7 +40,7 @@ from spark_analysis.sources.dumps import (
     is_metadata,
     none_usable,
 )
-from spark_analysis.sources.files import CHUNK_SIZE_BYTES, COMPRESSED, check_readable, read_small_file
+from spark_analysis.sources.files import CHUNK_SIZE_BYTES, check_readable, name_of, read_small_file
 from spark_analysis.sources.folders import listing_of
 from spark_analysis.sources.series import IN_ORDER, as_moments, with_short_names
 
@@ -223,17 +223,6 @@ def _check_has_moments(dump: DumpInput) -> None:
         return
     if lacks:
         raise InputError(NO_MOMENTS, source=dump.source or dump.path)
-
-
-def name_of(path: str) -> str:
-    """Return a file's name without folder and ending, and without the ending of a compressed file.
-
-    A directory has no ending: kraft-4.3 is called so.
-    """
-    name = Path(path)
-    if name.is_dir():
-        return name.name or path
-    return Path(name.stem).stem if name.suffix in COMPRESSED else name.stem
 
 
 def named_by(pattern: str, path: str) -> str:
