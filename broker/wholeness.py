@@ -5,7 +5,8 @@ What it decides: a dump is whole unless it
 - is filtered, as by --under-replicated-partitions, or lists topics alone (its reader says so);
 - lists another number of a topic's partitions than the topic's line declares;
 - lists partitions of a topic that no line declares, where the lines of other topics do: its beginning is cut off;
-- lists another number of replicas of a topic's first partition than the topic's ReplicationFactor.
+- lists another number of replicas of a topic's first partition than the topic's ReplicationFactor;
+- has a row that could not be read, other than one that repeats a row.
 
 Who refuses: plan, impact, outage, roll and compare (status 2; --partial goes on), and groups assign --topics (status 2,
 without --partial). `report` leaves out advice; a question that needs every partition, also by --ask, gives no answer.
@@ -66,7 +67,17 @@ class Wholeness:
         if not self.reasons:
             return None
         more = len(self.reasons) - 1
-        return self.reasons[0] + (f" (and {counted(more, 'more such topic')})" if more else "")
+        return self.reasons[0] + (f" (and {counted(more, 'more reason')})" if more else "")
+
+
+def unread(count: int, total: int, line: int | None, why: str) -> str:
+    """Return the reason of a dump of which `count` of `total` rows could not be read, the first in `line`.
+
+    >>> unread(9, 15, 3, "the field Topic is missing")
+    '9 of 15 rows could not be read (line 3: the field Topic is missing)'
+    """
+    place = "" if line is None else f"line {line}: "
+    return f"{count:,} of {counted(total, 'row')} could not be read ({place}{why})"
 
 
 def missing_of(

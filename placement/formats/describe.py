@@ -89,19 +89,21 @@ class _DescribeParser:
         for line, topic in sorted(self.topic_lines, key=lambda one: one[0]):
             if first.setdefault(topic.name, (line, topic))[0] != line:
                 what = f"topic {topic.name}"
-                self._put_aside(f"{what} is already described in line {first[topic.name][0]}", line, what)
+                self._put_aside(
+                    f"{what} is already described in line {first[topic.name][0]}", line, what, is_repeat=True
+                )
         closed = self.rows.close(lambda line: f"already described in line {line}")
         for row in closed.rejected:
-            self._put_aside(row.reason, row.line, row.partition)
+            self._put_aside(row.reason, row.line, row.partition, is_repeat=row.is_repeat)
         self.row_counts.rejects.sort(key=lambda reject: reject.line or 0)
         places = [self.rows.topic_index(name) for name in first]
         lines, topics = [line for line, _ in first.values()], [topic for _, topic in first.values()]
         names = list(self.rows.topics)
         return _Declared(names, topics, np.array(lines, np.int64), np.array(places, np.int64)), closed
 
-    def _put_aside(self, reason: str, line: int, value: str) -> None:
+    def _put_aside(self, reason: str, line: int, value: str, *, is_repeat: bool) -> None:
         self.row_counts.rows_analysed -= 1
-        self.row_counts.reject(reason, value, line=line)
+        self.row_counts.reject(reason, value, line=line, is_repeat=is_repeat)
 
 
 def read_describe(chunks: Iterable[bytes], *, source: str, name: str) -> ParsedDump:

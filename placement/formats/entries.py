@@ -170,5 +170,5 @@ class EntryRows:
         closed = self.rows.close(lambda line: f"already given by {self.places[line]}")
         for row in closed.rejected:
             self.row_counts.rows_analysed -= 1
-            self.row_counts.reject(f"{self.places[row.line]}: {row.reason}", row.partition)
+            self.row_counts.reject(f"{self.places[row.line]}: {row.reason}", row.partition, is_repeat=row.is_repeat)
         return closed

@@ -131,10 +131,11 @@ def _brokers(value: Any, row_counts: RowCounts) -> list[BrokerView]:
     for number, item in enumerate(value if isinstance(value, list) else []):
         identity = item.get("id") if isinstance(item, dict) else None
         fault = fault_of_number(identity, "id")
-        if not fault and identity in found:
+        is_repeat = not fault and identity in found
+        if is_repeat:
             fault = f"broker {identity} is already listed"
         if fault or not isinstance(identity, int):
-            row_counts.reject(f"brokers[{number}]: {fault}", brief(item))
+            row_counts.reject(f"brokers[{number}]: {fault}", brief(item), is_repeat=is_repeat)
             continue
         found[identity] = BrokerView(id=BrokerId(identity), host=plain(item.get("name")))
         row_counts.rows_analysed += 1

@@ -13,6 +13,7 @@ import attrs
 
 from broker.cluster import ClusterView
 from broker.errors import InputError, NothingUsableError, UsageError, shorten
+from broker.wholeness import unread
 
 VALUE_LENGTH_MAX: Final = 200  # Characters: enough to find the entry in its file, too few to fill a table.
 BROKERS_MAX: Final = 10_000  # Ten times the largest clusters known; some answers look at each pair of brokers.
@@ -26,12 +27,16 @@ def shown(text: str) -> str:
 
 @attrs.frozen
 class Reject:
-    """Describe one entry that could not be used; `line` counts from 1, None where the format has no lines."""
+    """Describe one entry that could not be used; `line` counts from 1, None where the format has no lines.
+
+    `is_repeat` says that it repeats an entry that was used, so that nothing of the cluster is lost with it.
+    """
 
     source: str
     line: int | None
     reason: str
     value: str = attrs.field(converter=shown)
+    is_repeat: bool = False
 
 
 @attrs.define
@@ -46,7 +51,7 @@ class RowCounts:
     rejects: list[Reject] = attrs.field(factory=list)
     notes: list[str] = attrs.field(factory=list)
 
-    def reject(self, reason: str, value: str, *, line: int | None = None) -> None:
+    def reject(self, reason: str, value: str, *, line: int | None = None, is_repeat: bool = False) -> None:
         """Reject one row; raise InputError when there are too many to list."""
         if len(self.rejects) >= REJECTS_MAX:
             raise InputError(
@@ -55,7 +60,7 @@ class RowCounts:
                 line=line,
                 value=value,
             )
-        self.rejects.append(Reject(self.source, line, reason, value))
+        self.rejects.append(Reject(self.source, line, reason, value, is_repeat))
 
     def pass_over(self, line: int, text: str) -> None:
         """Count a line that is not blank and describes nothing."""
@@ -72,9 +77,9 @@ class RowCounts:
         return (f"{count:,} {are} passed over; the first: line {number}, {shorten(text.strip())!r}",)
 
     def dump(self, clusters: tuple[ClusterView, ...]) -> ParsedDump:
-        """Return the finished dump; raise NothingUsableError when nothing could be used.
+        """Return the finished dump, its clusters not whole where a row is lost; see broker/wholeness.py.
 
-        Raises InputError for a cluster of more than `BROKERS_MAX` brokers.
+        Raises NothingUsableError when nothing could be used, InputError for more than `BROKERS_MAX` brokers.
         """
         if self.rows_analysed == 0:
             raise self._nothing_usable()
@@ -82,10 +87,11 @@ class RowCounts:
         if widest > BROKERS_MAX:
             what = f"the rows name {widest:,} brokers; clusters of at most {BROKERS_MAX:,} are read"
             raise InputError(what, source=self.source)
+        lost = self._lost()
         return ParsedDump(
             source=self.source,
             format=self.format,
-            clusters=clusters,
+            clusters=tuple(attrs.evolve(each, missing=(*lost, *each.missing)) for each in clusters),
             rejects=tuple(self.rejects),
             rows_in=self.rows_analysed + len(self.rejects),
             rows_analysed=self.rows_analysed,
@@ -93,6 +99,12 @@ class RowCounts:
             lines_passed_over=self.lines_passed_over,
             notes=(*self.notes, *self._said_of_lines()),
         )
+
+    def _lost(self) -> tuple[str, ...]:
+        """Return the reason why clusters are not whole of which rows could not be read."""
+        lost = [each for each in self.rejects if not each.is_repeat]
+        total = self.rows_analysed + len(self.rejects)
+        return (unread(len(lost), total, lost[0].line, lost[0].reason),) if lost else ()
 
     def _nothing_usable(self) -> NothingUsableError:
         if not self.rejects:

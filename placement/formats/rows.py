@@ -58,6 +58,7 @@ class RejectedRow:
     line: int
     partition: str
     reason: str
+    is_repeat: bool = False
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -128,7 +129,10 @@ class PartitionRows:
             firsts = by_key[np.maximum.accumulate(np.where(repeated, 0, np.arange(keys.size)))]
             twice = np.flatnonzero(repeated)
             lines, rows = whole.line[firsts[twice]].tolist(), by_key[twice].tolist()
-            again = [self._reject(whole, row, f" is {already(first)}") for row, first in zip(rows, lines, strict=True)]
+            again = [
+                self._reject(whole, row, f" is {already(first)}", is_repeat=True)
+                for row, first in zip(rows, lines, strict=True)
+            ]
             rejected = [*sorted(again, key=lambda row: row.line), *rejected]
             whole = _selected(whole, np.sort(by_key[~repeated])) if rows else whole
         table = PartitionTable(
@@ -136,9 +140,11 @@ class PartitionRows:
         )
         return Closed(table=table, line=whole.line, rejected=tuple(rejected))
 
-    def _reject(self, chunk: Chunk, row: int, reason: str) -> RejectedRow:
+    def _reject(self, chunk: Chunk, row: int, reason: str, *, is_repeat: bool = False) -> RejectedRow:
         partition = f"partition {chunk.partition_ids[row]} of {list(self.topics)[chunk.topic_index[row]]}"
-        return RejectedRow(line=int(chunk.line[row]), partition=partition, reason=partition + reason)
+        return RejectedRow(
+            line=int(chunk.line[row]), partition=partition, reason=partition + reason, is_repeat=is_repeat
+        )
 
     def _take_wide(self, chunks: list[Chunk]) -> list[RejectedRow]:
         """Remove from `chunks` the rows that would widen the matrices beyond their limit, and return them."""

@@ -254,7 +254,10 @@ def _completed(view: ClusterView, account: ParsedDump, options: ClusterOptions) 
         what = f"{view.wholeness.refusal}; kafka-topics --describe without a filter lists all, and --partial goes on"
         raise InputError(what, source=account.source)
     parsed = attrs.evolve(account, clusters=(view,))
-    (view,) = with_sizes(parsed, options.sizes).parsed.clusters
+    sized = with_sizes(parsed, options.sizes)
+    if sized.account is not None:
+        _warn_of_rejects(sized.account)
+    (view,) = sized.parsed.clusters
     return with_min_isr(view.with_stated(dict(stated_of(options.down, options.alive))), options.min_isr)
 
 

@@ -1,8 +1,8 @@
 """Decide whether a report passes the gates that a script asks for with `--fail-on`.
 
 A gate is the name of a state of partitions (leaderless, under-min-isr, …) or "uneven". A state that the input does not
-show fails its gate, for nothing says that all is well; so does an input that cannot be used. Of moments of one cluster
-only the last is checked.
+show fails its gate, for nothing says that all is well; so does an input that cannot be used, and one that lists a part
+of a cluster without a filter. Of moments of one cluster only the last is checked.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from broker.errors import UsageError
+from broker.known import Known
+from broker.wholeness import FILTERED
 from spark_analysis.report.figures import percent, plural, ppm
 from spark_analysis.report.model import QUANTITIES, ClusterRow, Report
 from spark_analysis.report.states import STATES
@@ -42,7 +44,15 @@ def failures(report: Report, gates: Sequence[str], *, tolerance: float) -> tuple
     unusable = [f"{row.fault}; nothing is known of its cluster" for row in report.unusable.rows if gates]
     if (more := report.unusable.count - len(report.unusable.rows)) and gates:
         unusable.append(f"{plural(more, 'more input')} cannot be used")
-    return (*unusable, *_of_clusters(report, gates, tolerance))
+    return (*unusable, *(_of_parts(report) if gates else ()), *_of_clusters(report, gates, tolerance))
+
+
+def _of_parts(report: Report) -> Iterator[str]:
+    """Yield a sentence for each cluster of which rows are missing; what a filtered list shows is whole in its kind."""
+    for row in report.current_rows:
+        partial = Known.of_text(row.facts.known).partial if row.facts.known else None
+        if partial not in (None, FILTERED):
+            yield f"{row.facts.cluster}: not the whole cluster: {partial}"
 
 
 def _of_clusters(report: Report, gates: Sequence[str], tolerance: float) -> Iterator[str]:

@@ -49,7 +49,7 @@ def test_topics_are_counted_and_one_without_a_line_is_missing_its_beginning() ->
         "no line declares how many partitions a has, 1 is listed",
         "b declares 2 partitions, 1 is listed",
     )
-    assert found.sentence == "no line declares how many partitions a has, 1 is listed (and 1 more such topic)"
+    assert found.sentence == "no line declares how many partitions a has, 1 is listed (and 1 more reason)"
 
 
 def test_a_partial_cluster_that_is_accepted_is_not_refused_and_says_so() -> None:

@@ -76,7 +76,7 @@ def test_of_several_clusters_one_is_to_be_named(tmp_path: Path) -> None:
 
 def test_rejected_rows_are_counted_on_standard_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "d.txt").write_text(DESCRIBE + "\tTopic: t\tPartition: x\tLeader: 2\tReplicas: 2,1\tIsr: 2\n")
-    read(tmp_path / "d.txt")
+    read(tmp_path / "d.txt", partial=True)
     assert capsys.readouterr().err.startswith("brokerside: warning: 1 of 4 rows were put aside; the first: ")
 
 

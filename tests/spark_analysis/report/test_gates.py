@@ -9,6 +9,8 @@ import attrs
 import pytest
 
 from broker.errors import UsageError
+from broker.known import Known
+from broker.wholeness import FILTERED
 from spark_analysis.report.gates import GATES, failures, gates_of
 from spark_analysis.report.model import Report
 from spark_analysis.report.write import prometheus_text, write_for_programs
@@ -43,6 +45,16 @@ def test_a_cluster_fails_the_gate_of_a_state_it_is_in_and_of_one_the_input_does_
         f"{cluster}: the input does not show which partitions are under min-ISR",
     ]
     assert failures(with_facts(dumps, leaderless_count=0), (), tolerance=0) == ()
+
+
+@pytest.mark.parametrize(("partial", "fails"), [("1 of 3 rows could not be read (x)", True), (FILTERED, False)])
+def test_lost_rows_fail_every_gate_and_what_a_filter_leaves_out_does_not(
+    partial: str, fails: bool, dumps: Report
+) -> None:
+    first = dumps.current_rows[0].facts
+    known = Known(cluster=first.cluster, partial=partial, down=(), min_insync_replicas={}, sizes={})
+    found = failures(with_facts(dumps, known=known.as_text()), ("leaderless", "uneven"), tolerance=1)
+    assert (f"{first.cluster}: not the whole cluster: {partial}" in found) is fails
 
 
 def test_unevenness_fails_above_the_tolerance_and_not_at_it(fleet: Report) -> None:
