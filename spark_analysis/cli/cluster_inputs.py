@@ -151,7 +151,8 @@ def read_cluster(dump: str, options: ClusterOptions) -> Iterator[Cluster]:
     --cluster names none of them, InputError for input that cannot be used or, without --partial, is not whole.
     """
     moments = () if options.at is None else (moment(options.at),)
-    with standard_input(dump_inputs((dump,), options.named_format, None, moments)) as inputs:
+    beside = tuple(each for each in (options.racks, options.sizes, options.capacity) if each is not None)
+    with standard_input(dump_inputs((dump,), options.named_format, None, moments, beside=beside)) as inputs:
         named = inputs if len(inputs) == 1 else _chosen_input(inputs, options.cluster)
         if are_empty(named):
             raise InputError("is empty; nothing describes a cluster", source=named[0].source or named[0].path)

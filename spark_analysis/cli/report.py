@@ -75,6 +75,11 @@ class ReportOptions(RunOptions):
         asked_of(self.ask, self.assume, given_groups=bool(self.groups))
 
     @property
+    def beside(self) -> tuple[str, ...]:
+        """Return the files that are given for dumps, and are none."""
+        return (*(str(each) for each in (self.racks, self.group_zones) if each is not None), *self.sizes, *self.groups)
+
+    @property
     def asked(self) -> tuple[Asked, ...]:
         """Return the questions of --ask, with the values of --assume, about the groups of --groups."""
         return asked_of(self.ask, self.assume, given_groups=bool(self.groups))
@@ -167,7 +172,8 @@ def report(options: ReportOptions) -> int:
     brokerside report daily/ --moments --fail-on leaderless,under-replicated
     """
     racks = None if options.racks is None else racks_in(str(options.racks))
-    named = dump_inputs(options.dumps, options.named_format, options.moments, tuple(map(moment, options.at)))
+    at = tuple(map(moment, options.at))
+    named = dump_inputs(options.dumps, options.named_format, options.moments, at, beside=options.beside)
     stated = stated_of(options.down, options.alive)
     named = tuple(attrs.evolve(dump, stated=stated) for dump in named)
     with standard_input(with_groups_of(with_sizes_of(named, options.sizes), options.groups)) as inputs:

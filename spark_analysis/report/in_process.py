@@ -48,7 +48,8 @@ def report_tables(
     """
     if isinstance(dumps, str) or not dumps:
         raise UsageError(f"dumps is {dumps!r}; allowed is a list of one path or more")
-    named = dump_inputs(tuple(map(str, dumps)), format, moments, tuple(map(moment, at)))
+    beside = (*(each for each in (racks, group_zones) if each is not None), *sizes, *groups)
+    named = dump_inputs(tuple(map(str, dumps)), format, moments, tuple(map(moment, at)), beside=beside)
     inputs = with_groups_of(with_sizes_of(named, tuple(sizes)), tuple(groups))
     if group_zones is not None and not groups:
         raise UsageError("group_zones has no effect without groups; give both, or neither")

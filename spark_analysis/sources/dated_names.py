@@ -1,7 +1,7 @@
 """Read the cluster and the moment of a dump from its path, such as north-2026-11-27.txt or 2026-11-27/north.txt.
 
 What it decides: a date has year, month and day (2026-11-27, 20261127, 27.11.2026 with the day first unless that is no
-date), perhaps with a time of day after it (T06:30, _0630, -06-30-00Z, a number within the day); ten or thirteen digits
+date), perhaps with a time of day after it (T06:30, -06-30-00Z, -9am, a number within the day); ten or thirteen digits
 are seconds or milliseconds since 1970. Where several stand in a path the last counts. A number behind the ending is
 that of a rotated file, the highest the oldest; one before it rises with time. The cluster is what is left of the path,
 without ending and separators: digits in it, as in kafka-2, belong to it.
@@ -23,8 +23,10 @@ import attrs
 from spark_analysis.sources.files import COMPRESSED
 
 _OF_DAY: Final = (
-    r"(?P<hour>[01]\d|2[0-3])(?:[:.\-_h]?(?P<minute>[0-5]\d)"
-    r"(?:[:.\-_m]?(?P<second>[0-5]\d)s?(?:[.,]\d{1,9})?)?)"
+    r"(?:(?P<of_half>0?[1-9]|1[0-2])(?:[:.\-_h]?(?P<past>[0-5]\d)(?:[:.\-_m]?(?P<beyond>[0-5]\d))?)?"
+    r"[ _.\-]?(?P<half>[ap])\.?m"
+    r"|(?P<hour>[01]\d|2[0-3])(?:[:.\-_h]?(?P<minute>[0-5]\d)"
+    r"(?:[:.\-_m]?(?P<second>[0-5]\d)s?(?:[.,]\d{1,9})?)?))"
 )
 _ZONE: Final = r"(?P<zone>Z|[+-]\d\d:?\d\d)?"
 _DATE: Final = re.compile(
@@ -97,8 +99,9 @@ def _without_dates(path: str) -> tuple[str, datetime | None, bool]:
         day = _day(found)
         if day is not None:
             path = path[: found.start()] + _CUT + path[found.end() :]
-            if time is None or (found["hour"] and not is_timed):
-                time, is_timed = _at(day, found), found["hour"] is not None
+            has_time = found["hour"] is not None or found["of_half"] is not None
+            if time is None or (has_time and not is_timed):
+                time, is_timed = _at(day, found), has_time
     for found in [*_SINCE_1970.finditer(path)][::-1]:
         path = path[: found.start()] + _CUT + path[found.end() :]
         if not is_timed:
@@ -124,6 +127,9 @@ def _day(found: re.Match[str]) -> datetime | None:
 def _at(day: datetime, found: re.Match[str]) -> datetime:
     """Return the time of day of a match on this day, in UTC."""
     time = day + timedelta(**{f"{unit}s": int(found[unit] or 0) for unit in ("hour", "minute", "second")})
+    if found["half"]:
+        hour = int(found["of_half"]) % 12 + 12 * (found["half"] in "pP")
+        time = day + timedelta(hours=hour, minutes=int(found["past"] or 0), seconds=int(found["beyond"] or 0))
     zone = (found["zone"] or "Z").upper().replace(":", "")
     if zone == "Z":
         return time

@@ -237,10 +237,10 @@ def with_racks(parsed: ParsedDump, racks: Racks | None, dump: DumpInput) -> Pars
 
 
 def _names_of(dump: DumpInput) -> tuple[str, ...]:
-    """Return what the cluster of an input may be called: as given, without its moment, or as its file."""
-    stem = name_of(dump.source or dump.path)
-    given = [name for name in (dump.cluster, dump.name) if name]
-    return (*given, *(of_path(name, has_ending=False).cluster for name in given), stem, of_path(stem).cluster)
+    """Return what the cluster of an input may be called: as given, or as its file, each also without a date."""
+    names = [name for name in (dump.cluster, dump.name, name_of(dump.source or dump.path)) if name]
+    dated = {name: of_path(name, has_ending=False) for name in names}
+    return tuple(each for name in names for each in (name, dated[name].cluster if dated[name].time else name))
 
 
 def with_sizes(parsed: ParsedDump, path: str | None, *, source: str | None = None) -> SizedDump:

@@ -6,8 +6,9 @@ regular file nor a link, and the folders of other logs, whose segments are no du
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Final
 
 import attrs
@@ -19,7 +20,23 @@ from log.tools.sources import METADATA_DIRECTORY
 
 FILES_MAX: Final = 100_000  # Of one folder: a year of nightly dumps of 270 clusters.
 DEPTH_MAX: Final = 16
+_DIGITS: Final = re.compile(r"(\d+)", re.ASCII)
 _QUORUM_FILE: Final = "quorum-state"  # Of KRaft, beside the segments of a metadata log alone.
+
+
+def by_numbers(path: str | PurePath) -> tuple[object, ...]:
+    """Return the place of a path in an order of names in which numbers count as such: north-9.txt, north-10.txt.
+
+    >>> sorted(["north-10.txt", "north (1).txt", "w10/a", "north-2.txt", "w9/b", "north.txt"], key=by_numbers)
+    ['north.txt', 'north (1).txt', 'north-2.txt', 'north-10.txt', 'w9/b', 'w10/a']
+    """
+    names = [PurePath(part) for part in PurePath(path).parts]
+    return tuple((_numbered(name.stem), _numbered(name.suffix)) for name in names), str(path)
+
+
+def _numbered(text: str) -> tuple[str | int, ...]:
+    """Return the parts of a text, numbers at odd places."""
+    return tuple(int(part) if place % 2 else part for place, part in enumerate(_DIGITS.split(text)))
 
 
 @attrs.frozen
@@ -67,7 +84,7 @@ def _walked(folder: Path, depth: int) -> Iterator[tuple[Path, bool]]:
 def _inside(folder: Path) -> list[Path]:
     """Return what stands in a folder; nothing if it cannot be listed, as its reader says why."""
     try:
-        return sorted(folder.iterdir())
+        return sorted(folder.iterdir(), key=by_numbers)
     except OSError:
         return []
 

@@ -41,8 +41,8 @@ from spark_analysis.sources.dumps import (
     none_usable,
 )
 from spark_analysis.sources.files import CHUNK_SIZE_BYTES, check_readable, name_of, read_small_file
-from spark_analysis.sources.folders import listing_of
-from spark_analysis.sources.series import IN_ORDER, as_moments, with_short_names
+from spark_analysis.sources.folders import by_numbers, listing_of
+from spark_analysis.sources.series import BY_LISTING, IN_ORDER, as_moments, with_short_names
 
 STDIN: Final = "-"
 STDIN_NAME: Final = "stdin"  # What its cluster is called.
@@ -55,21 +55,29 @@ _PLACEHOLDERS: Final = ("{file}", "{folder}")
 
 
 def dump_inputs(
-    dumps: Sequence[str], named_format: str | None, moments: bool | None, at: tuple[Moment, ...] = ()
+    dumps: Sequence[str],
+    named_format: str | None,
+    moments: bool | None,
+    at: tuple[Moment, ...] = (),
+    *,
+    beside: Sequence[str] = (),
 ) -> tuple[DumpInput, ...]:
     """Return the inputs of `FILE` and `NAME=FILE` arguments, of one series when they are moments of one cluster.
 
     A pattern (*.txt) stands for the files that match it, a directory without a metadata log for the files in it and
-    below it, in order of name; a file that is named twice is one input. A file without a name takes its own without
+    below it, in order of name, numbers in it as such; those that `beside` names are given for dumps, and left out. A
+    file that is named twice is one input. A file without a name takes its own without
     folder and ending, or its path where two would be alike. `at` are moments of a metadata log; with `moments`, a
     single log without any takes the moments before its unfenced brokers changed, and several inputs are moments of the
     clusters that `series` finds. Raises UsageError for two files of one name.
     """
-    pairs = list(dict.fromkeys(pair for text in dumps for pair in _expanded(*_named_path(text))))
+    others = frozenset(os.path.realpath(each) for text in beside for _, each in _expanded(None, _named_path(text)[1]))
+    pairs = list(dict.fromkeys(pair for text in dumps for pair in _expanded(*_named_path(text), others)))
     by_brokers = moments is True and not at and len(pairs) == 1
     of_log = Moments(at=at) if at else Moments(by_brokers=True) if by_brokers else LAST
     numbered = moments is None and _are_numbered([path for _, path in pairs])
-    series = BY_NAME if numbered else IN_ORDER if moments else None
+    in_order = IN_ORDER if len(dumps) > 1 else BY_LISTING
+    series = BY_NAME if numbered else in_order if moments else None
     stems = Counter(name or name_of(path) for name, path in pairs)
     names = [encodable(name or (name_of(path) if stems[name_of(path)] == 1 else path)) for name, path in pairs]
     _check_names(names, [path for _, path in pairs])
@@ -237,15 +245,16 @@ def named_by(pattern: str, path: str) -> str:
     return pattern.replace("{file}", name_of(path)).replace("{folder}", Path(path).absolute().parent.name)
 
 
-def _expanded(name: str | None, path: str) -> list[tuple[str | None, str]]:
-    """Return the files that an argument stands for, each with the name given to it."""
+def _expanded(name: str | None, path: str, others: frozenset[str] = frozenset()) -> list[tuple[str | None, str]]:
+    """Return the files that an argument stands for, each with the name given to it; `others` are in no folder."""
     found = [path]
     if Path(path).is_dir():
-        found = list(listing_of(path).dumps)
+        found = [each for each in listing_of(path).dumps if os.path.realpath(each) not in others] or [path]
     elif not Path(path).exists() and any(mark in path for mark in "*?["):
-        found = sorted(glob(path))
-        if not found:
+        matching = sorted(glob(path), key=by_numbers)
+        if not matching:
             raise InputError("no file matches the pattern", source=path)
+        found = [each for each in matching if os.path.realpath(each) not in others] or matching
     if name is not None and len(found) > 1:
         raise UsageError(f"{name}={path}: {len(found)} files cannot have one name")
     return [(name, each) for each in found]

@@ -28,7 +28,11 @@ from spark_analysis.sources.dumps import BY_NAME, DumpInput
 from spark_analysis.sources.files import read_small_file
 
 IN_ORDER: Final = "moments"  # The series of dumps of which nothing but their order says when they were taken.
+BY_LISTING: Final = "names"  # The series of dumps of one folder or pattern that are in order of their names alone.
 _RENAMED: Final = "renamed"  # The series of clusters that end or begin before the last moment.
+
+_GIVEN: Final = "in the order given"
+_ORDERS: Final[dict[str | None, str]] = {IN_ORDER: _GIVEN, BY_LISTING: "in the order of their names"}
 
 
 @attrs.define
@@ -66,12 +70,13 @@ class _Group:
 def as_moments(inputs: Sequence[DumpInput], given_names: Sequence[str | None]) -> tuple[DumpInput, ...]:
     """Return the inputs as moments of clusters, those of a cluster together in order of time.
 
+    Inputs of which neither names nor logs say when they were taken are left as they are, a series in their order.
     `given_names` are the names that the user gave to some of them, which stand for those of their files.
     """
     named = _named(inputs, given_names)
     ids = [_cluster_id(dump.path) for dump in inputs]
     if not any(ids) and all(one.time is None and one.number is None for one in named):
-        return tuple(attrs.evolve(dump, series=IN_ORDER) for dump in inputs)
+        return tuple(inputs)
     groups = _groups(named, ids)
     _look_for_gaps(groups)
     older = {key for group in groups for key in group.successor_of}
@@ -179,8 +184,8 @@ def grouping_of(inputs: Sequence[DumpInput]) -> str | None:
         return None
     if BY_NAME in kinds:
         return "by the numbers that the file names begin with, and topics in common"
-    if IN_ORDER in kinds:
-        return "in the order given, as no file name has a date; clusters by topics in common"
+    if order := next((_ORDERS[kind] for kind in kinds if kind in _ORDERS), None):
+        return f"{order}, as no file name has a date; clusters by topics in common"
     spans: dict[str, list[str]] = {}
     for dump in inputs:
         spans.setdefault(dump.cluster or "", []).append(dump.moment or "no date")
@@ -229,7 +234,7 @@ def series_note(dump: DumpInput, view: ClusterView, before: ClusterView | None, 
         shared = f"{shared_count(before, view)} of {len(_topics(view))} topics are in both"
         if dump.cluster is not None and not dump.successor_of:
             return f"taken as {named}, after {before.name}: the names are alike but for the moment, and {shared}"
-        why = "as the file names are numbered" if dump.series == BY_NAME else "in the order given"
+        why = "as the file names are numbered" if dump.series == BY_NAME else _ORDERS.get(dump.series, _GIVEN)
         if dump.successor_of:
             why = f"renamed to {dump.cluster}, as it has no dump that late"
         return (

@@ -146,7 +146,40 @@ def test_dumps_without_a_date_are_told_apart_by_their_topics(
     status, said, _, _ = reported(folder, capsys)
     assert status == 1
     assert [(one["now"], one["before"]) for one in said["since_last_time"]] == [("c", "a"), ("d", "b")]
-    assert said["grouping"] == "in the order given, as no file name has a date; clusters by topics in common"
+    assert said["grouping"] == "in the order of their names, as no file name has a date; clusters by topics in common"
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("north-2.txt", "north-10.txt"),
+        ("night 9/x.txt", "night 10/x.txt"),
+        ("2026-W9/north.txt", "2026-W10/north.txt"),
+        ("9-north/x.txt", "10-north/x.txt"),
+        ("north.txt", "north (1).txt"),
+        ("a9/b10.txt.gz", "a10/b9.txt.gz"),
+    ],
+)
+def test_numbers_in_names_count_as_numbers(
+    names: tuple[str, str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    folder = laid_out(tmp_path / "dumps", dict(zip(("north-27", "north-28"), names, strict=True)))
+    for given in (folder, folder / "*.txt" if "/" not in names[0] else folder / "*" / "*"):
+        paths = [dump.path for dump in dump_inputs((str(given),), None, True)]
+        assert paths == [str(folder / name) for name in names]
+    status, said, _, _ = reported(folder, capsys)
+    assert status == 1
+    assert [bool(one["worse"]) for one in said["since_last_time"]] == [True]
+
+
+def test_files_given_for_dumps_are_no_dumps(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    folder = laid_out(tmp_path / "dumps", {"north-28": "north.txt"})
+    (folder / "racks.csv").write_text("1,a\n2,b\n")
+    (folder / "link.csv").symlink_to(folder / "racks.csv")
+    status, said, _, err = reported(folder, capsys, "--racks", str(folder / "racks.csv"))
+    assert (status, said["input_count"], said["unusable_input_count"], err.count("warning")) == (1, 1, 0, 0)
+    of_pattern = dump_inputs((str(folder / "*"),), None, True, beside=(f"north={folder / 'racks.csv'}",))
+    assert [dump.path for dump in of_pattern] == [str(folder / "north.txt")]
 
 
 def test_a_name_that_two_clusters_had_one_after_the_other_is_two_clusters(
@@ -199,6 +232,10 @@ def test_sizes_of_a_cluster_are_those_of_its_last_moment(tmp_path: Path) -> None
     [
         ("north-2026-11-27T06:30:00+02:00.txt", "north", "2026-11-27 04:30"),
         ("2026-11-27/0630/north.txt", "north", "2026-11-27 06:30"),
+        ("north-2026-11-27-9am.txt", "north", "2026-11-27 09:00"),
+        ("north_2026-11-27_12-05-09 AM.txt", "north", "2026-11-27 00:05:09"),
+        ("2026-11-27/1030PM/north.txt", "north", "2026-11-27 22:30"),
+        ("north-2026-11-27-10-amsterdam.txt", "north-10-amsterdam", "2026-11-27"),
         ("north-20261127063000.json", "north", "2026-11-27 06:30"),
         ("north-1795824000.txt", "north", "2026-11-28 00:00"),
         ("north-11-27-2026.txt", "north", "2026-11-27"),
