@@ -193,6 +193,7 @@ def _faults_of_rows(view: ClusterView, goal: Goal, given: Given, target: Int32Ar
         ("a replica that stays is lost", any_in_row(given.stays & ~members(given.rows, target))),
         ("a replica is kept instead of one in sync", given.changes & any_in_row(held & ~new & ~allowed)),
         ("a replica is new where none is needed", given.changes & any_in_row(new & ~allowed)),
+        ("a partition has no leader to copy a new replica from", any_in_row(new) & given.unled),
         ("a leader changes that could stay", given.changes & (fixed >= 0) & (leading(given, target) != fixed)),
         (
             "the number of replicas is not that asked",

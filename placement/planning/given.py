@@ -3,12 +3,14 @@
 What it decides: which partitions change, which of their replicas stay, which may be chosen to stay, how many are wanted
 besides, and who leads after a plan; and the questions that the bounds of replicas and of leaders answer (question.py).
 
-A broker that is down (broker/liveness.py) receives nothing and leads nothing. A cordoned one receives nothing either,
-and Kafka 4.4 refuses each target that names one (KAFKA-20832), so no partition changes that it holds.
+A broker that is down (broker/liveness.py) receives nothing and leads nothing, and a replica that is listed as offline
+leads nothing. A partition without a leader has none afterwards either, as nothing can be copied to a new replica. A
+cordoned broker receives nothing either, and Kafka 4.4 refuses each target that names one (KAFKA-20832), so no partition
+changes that it holds.
 
-Goals `balance`, `add` and `racks` may change every other partition: replicas on brokers that are down stay, the others
-are free. Goals `drain` and `factor` change only partitions that hold a replica on a removed broker, or whose number of
-replicas is another one; of these
+Goals `balance`, `add` and `racks` may change every other partition that is led: replicas on brokers that are down stay,
+the others are free. Goals `drain` and `factor` change only partitions that hold a replica on a removed broker, or whose
+number of replicas is another one; of these
 
 - one that lacks replicas keeps all others, and gets new ones;
 - one that has too many gets none, if enough are on live brokers. It keeps those in sync first: the leader, the
@@ -25,6 +27,7 @@ import numpy as np
 
 from broker.broker_rows import broker_rows
 from broker.cluster import PAD, BoolArray, ClusterView, Int32Array, Int64Array
+from broker.ids import NO_LEADER
 from broker.row_flags import any_in_row, count_in_row, first_in_row, members
 from placement.planning.goal import Goal, copy_sizes, excluded_rows
 from placement.planning.question import Question
@@ -38,7 +41,8 @@ class Given:
     (down in any way), `cordoned` and `removed` not; `receives` may get new ones. Of partitions: `changes` bool[P]
     whether it may change; `stays` and `own` bool[P, W] the replicas that stay, and those that may be chosen; `fresh`
     bool[P] whether it may get new ones; `wanted` int64[P] replicas besides those that stay; `leader` int32[P] who
-    leads, or would after a preferred election, -1 where no live broker can; `listed` int32[P] who leads now.
+    leads, or would after a preferred election, -1 where no live broker can; `listed` int32[P] who leads now; `unled`
+    bool[P] who is listed without a leader; `offline` int32[P, any width] the replicas that are listed as offline.
     """
 
     rows: Int32Array
@@ -55,6 +59,8 @@ class Given:
     wanted: Int64Array
     leader: Int32Array
     listed: Int32Array
+    unled: BoolArray
+    offline: Int32Array
     is_narrow: bool
 
     @classmethod
@@ -73,7 +79,7 @@ class Given:
             changes = changes & ((count_in_row(kept) < count) | (count != factor))
             stays, own, fresh = _narrow(view, rows, kept, factor)
         else:
-            changes = changes & ~any_in_row(_on(cordoned, rows))
+            changes = changes & ~any_in_row(_on(cordoned, rows)) & ~unled(view)
             stays, own, fresh = _on(fenced, rows), _on(live, rows), np.ones(count.size, dtype=np.bool_)
         return cls(
             rows=rows,
@@ -90,8 +96,15 @@ class Given:
             wanted=np.where(changes, np.maximum(factor - count_in_row(stays), 0), 0).astype(np.int64),
             leader=_former_leaders(view, rows),
             listed=_listed_leaders(view, rows),
+            unled=unled(view),
+            offline=_offline(view),
             is_narrow=goal.is_narrow,
         )
+
+    def electable(self, target: Int32Array) -> BoolArray:
+        """Return which replicas of a plan can be preferred leaders: live, and not listed as offline, bool[P, V]."""
+        able = (target >= 0) & _on(self.live, target) & ~members(target, self.offline)
+        return np.asarray(able & ~self.unled[:, None])
 
 
 def _on(brokers: BoolArray, rows: Int32Array) -> BoolArray:
@@ -120,13 +133,30 @@ def _narrow(
 
 
 def _listed_leaders(view: ClusterView, rows: Int32Array) -> Int32Array:
-    """Return who leads as the view lists it, int32[P]; the first live replica where it lists nobody, -1 for none."""
-    able, listed = _on(view.alive, rows), view.partitions.leader
+    """Return who leads as the view lists it, int32[P], -1 for nobody; where it does not say, the first live replica."""
+    able, listed = _able(view, rows), view.partitions.leader
     leader = first_in_row(rows, able)
     if listed is None or not rows.shape[1]:
         return leader
     place = broker_rows(view.broker_ids, listed)
     return np.where(any_in_row(able & (rows == place[:, None])), place, leader).astype(np.int32)
+
+
+def unled(view: ClusterView) -> BoolArray:
+    """Return which partitions are listed without a leader, bool[P]."""
+    listed = view.partitions.leader
+    return np.zeros(view.partitions.count, dtype=np.bool_) if listed is None else np.asarray(listed == NO_LEADER)
+
+
+def _able(view: ClusterView, rows: Int32Array) -> BoolArray:
+    """Return which replicas may lead: on a live broker, not listed as offline, of a partition that is led."""
+    return np.asarray(_on(view.alive, rows) & ~members(rows, _offline(view)) & ~unled(view)[:, None])
+
+
+def _offline(view: ClusterView) -> Int32Array:
+    """Return the replicas that are listed as offline, positions of brokers, int32[P, any width], -1 pads."""
+    listed = view.partitions.offline
+    return view.replica_rows[:, :0] if listed is None else broker_rows(view.broker_ids, listed).astype(np.int32)
 
 
 def added(view: ClusterView, goal: Goal) -> BoolArray:
@@ -139,7 +169,7 @@ def _former_leaders(view: ClusterView, rows: Int32Array) -> Int32Array:
 
     A broker that is to be removed leads too.
     """
-    able = _on(view.alive, rows)
+    able = _able(view, rows)
     if not rows.shape[1]:
         return first_in_row(rows, able)
     return np.where(able[:, 0], rows[:, 0], _listed_leaders(view, rows)).astype(np.int32)
@@ -200,7 +230,7 @@ def staying_leaders(given: Given, target: Int32Array) -> Int32Array:
     """Return the leaders that no plan replaces, int32[P]; -1 where one is to be chosen among the `target` replicas."""
     leader = np.where(given.changes, PAD, given.leader)
     if given.is_narrow:
-        able = np.where(_on(given.live, target), target, PAD)
+        able = np.where(given.electable(target), target, PAD)
         for who in (given.listed, given.leader):
             stays = given.changes & (who >= 0) & any_in_row(able == who[:, None])
             leader = np.where(stays, who, leader)
@@ -210,7 +240,7 @@ def staying_leaders(given: Given, target: Int32Array) -> Int32Array:
 def leader_question(given: Given, target: Int32Array) -> Question:
     """Return the question of who leads: one live replica of each target, whatever its rack."""
     count = given.live.size
-    able = (target >= 0) & _on(given.live, target)
+    able = given.electable(target)
     fixed = staying_leaders(given, target)
     asked = given.changes & any_in_row(able) & (fixed < 0)
     kept = any_in_row(able & (target == given.leader[:, None]))
@@ -233,7 +263,7 @@ def leader_question(given: Given, target: Int32Array) -> Question:
 
 def leading(given: Given, target: Int32Array) -> Int32Array:
     """Return who leads after the plan: the first live replica, but who led stays where the first one is down."""
-    able = (target >= 0) & _on(given.live, target)
+    able = given.electable(target)
     leader = first_in_row(target, able)
     if not target.shape[1]:
         return leader

@@ -196,7 +196,8 @@ def _ordered(given: Given, now: Int32Array, leader: Int32Array) -> Int32Array:
     if not target.shape[1]:  # No partition has a replica.
         return target.astype(np.int32)
     first, down = target[:, 0], np.append(given.fenced | given.removed, False)
-    leads_anyway = down[first] & (first == before[:, 0]) & (leader == given.leader)
+    is_down = down[first] | any_in_row(given.offline == first[:, None])
+    leads_anyway = is_down & (first == before[:, 0]) & (leader == given.leader)
     turns = (leader >= 0) & (first != leader) & ~leads_anyway
     key = np.where(turns[:, None] & (target == leader[:, None]), -1, np.arange(target.shape[1]))
     return np.take_along_axis(target, np.argsort(key, axis=1, kind="stable"), axis=1).astype(np.int32)

@@ -10,14 +10,15 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from broker.cluster import PAD, ClusterView, Int32Array
+from broker.cluster import PAD, ClusterView, Int32Array, distinct_ids
 from broker.errors import UsageError
 from broker.ids import NO_LEADER
 from broker.min_isr import effective_min_isr, min_isr_of
 from broker.row_flags import any_in_row, count_in_row
 from broker.wording import counted
+from placement.outages.elections import leaderless
 from placement.planning.completion import completion
-from placement.planning.given import Given
+from placement.planning.given import Given, unled
 from placement.planning.goal import (
     SHOWN_MAX,
     Goal,
@@ -203,8 +204,16 @@ def _check_lowered(view: ClusterView, goal: Goal, given: Given) -> None:
 
 
 def check_completes(plan: Reassignment, goal: Goal) -> None:
-    """Refuse a new factor that Kafka would not complete as the cluster stands: who is to stay is out of sync."""
-    if goal.factor is None or not plan.count:
+    """Refuse what Kafka would not complete as the cluster stands: nobody to copy from, or who is to stay out of sync.
+
+    Replicas out of sync are waited for only where the factor changes.
+    """
+    if not plan.count:
+        return
+    if goal.factor is None:
+        lost = np.zeros(plan.view.partitions.count, dtype=np.bool_)
+        lost[plan.rows[any_in_row(plan.added)]] = True
+        _check_led(plan.view, lost & unled(plan.view))
         return
     done, isr = completion(plan), plan.view.partitions.isr
     changed = count_in_row(plan.replicas >= 0) != count_in_row(plan.current >= 0)
@@ -273,11 +282,28 @@ def check_sources(view: ClusterView, goal: Goal) -> None:
     gone = np.isin(isr, np.intersect1d(dead, np.array(goal.remove, dtype=np.int32)))
     alive = (isr >= 0) & ~np.isin(isr, dead)
     lost = any_in_row(gone) & ~any_in_row(alive) & ~excluded_rows(view, goal)
+    _check_led(view, lost & unled(view))
     if lost.any():
         raise PlanRefusedError(
             f"{counted(int(lost.sum()), 'partition')} ({_named(view, lost)}) have their only replicas in sync on "
             "fenced brokers that are to be removed; bring one of them back first"
         )
+
+
+def _check_led(view: ClusterView, lost: NDArray[np.bool_]) -> None:
+    """Refuse to move the partitions in `lost` bool[P], which have no leader: nothing can be copied."""
+    if not lost.any():
+        return
+    found = leaderless(view)
+    at = lost[found.rows]
+    lacking = distinct_ids(found.candidates[at]).tolist()
+    whom = "their last leaders" if not lacking else ("one of " if len(lacking) > 1 else "") + brokers_named(lacking)
+    electable = int(np.count_nonzero(found.elected[at] != PAD))
+    elect = f", or hold an unclean election, which {electable} of them can have" if electable else ""
+    raise PlanRefusedError(
+        f"{counted(int(lost.sum()), 'partition')} without a leader ({_named(view, lost)}): nothing can be copied to "
+        f"new replicas; {whom} must return, or give up the records: delete the topic{elect}"
+    )
 
 
 def _named(view: ClusterView, rows: NDArray[np.bool_]) -> str:

