@@ -3,7 +3,7 @@ r"""Undo what terminals, log collectors, pagers and chats do to what a tool prin
 What it decides: which text a dump had before it was copied. Lines keep their numbers. Only what the text shows is
 undone, so that a dump as a tool printed it passes as it is:
 
-- colours and other escape sequences, blanks and zero-width characters of Unicode, typographic quotes;
+- colours and other escape sequences, blanks and zero-width characters of Unicode, quotes and borders drawn as boxes;
 - the prefix that most rows share, and the suffix that all do: `> `, `| `, `12:`, timestamps, names of hosts and pods.
   Two prefixes are alike where they differ in digits and in the width of blanks only;
 - tabs and newlines that stand as `\t` and `\n`, or as `^I` and `$` (cat -A);
@@ -29,8 +29,12 @@ from placement.formats.text import escaped, line_blocks
 
 _BLANKS: Final = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 _NOTHING: Final = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+_BORDERS: Final = "\u2502\u2503\u2506\u2507\u250a\u250b\u2551\u00a6\uff5c"
 _TYPOGRAPHY: Final = str.maketrans(
-    dict.fromkeys(_BLANKS, " ") | dict.fromkeys(_NOTHING, "") | dict.fromkeys("\u201c\u201d\u201e\u201f", '"')
+    dict.fromkeys(_BLANKS, " ")
+    | dict.fromkeys(_BORDERS, "|")
+    | dict.fromkeys(_NOTHING, "")
+    | dict.fromkeys("\u201c\u201d\u201e\u201f", '"')
 )
 # Control sequences (colours, the cursor), titles of windows, and the rest of two characters. Source: ECMA-48.
 _SEQUENCES: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])")
@@ -49,11 +53,11 @@ class Rows:
     """Distinguish the rows of one kind of text from other lines.
 
     `start` matches where a row begins, at any place of a line. `is_open` returns whether the row in the first line
-    goes on in the second; None where no row of the kind is wrapped.
+    goes on in the second, given whether the first is as wide as any; None where no row of the kind is wrapped.
     """
 
     start: re.Pattern[str]
-    is_open: Callable[[str, str], bool] | None = None
+    is_open: Callable[[str, str, bool], bool] | None = None
 
 
 _FIELD: Final = re.compile(
@@ -63,17 +67,24 @@ _FIELD: Final = re.compile(
 )
 _PAIRS: Final = re.compile(r"\s*,?[a-z][a-z0-9._-]*=\S*\s*$")
 _WHOLE: Final = re.compile(r"(?:Configs|Isr|ReplicationFactor):", re.IGNORECASE)
+# The rest of a list of ids, or of one id; alone, or before the field that follows.
+_IDS_LEFT: Final = re.compile(r"[0-9,]*[0-9](?=\s*$|\s+[A-Z])")
+_ID_ENDS: Final = tuple("0123456789,")
 _HAS_CONFIGS: Final = re.compile(r"Configs:", re.IGNORECASE)
 
 
-def _goes_on(row: str, line: str) -> bool:
-    """Return whether `line` continues `row`, a row of kafka-topics --describe."""
+def _goes_on(row: str, line: str, is_widest: bool) -> bool:
+    """Return whether `line` continues `row`, a row of kafka-topics --describe; `is_widest` of the line above it."""
     ends, field = row.rstrip(), _FIELD.match(line)
     if field is not None:
         return f"{field[1].lower()}:" not in row.lower()
     if ends.endswith(",") or (ends.endswith(":") and line.lstrip()[:1].isdigit()):
         return True
     if not _WHOLE.search(row):
+        return True
+    if _IDS_LEFT.match(line) and row[-1:] in _ID_ENDS and (is_widest or not line.strip().isdigit()):
+        return True
+    if is_widest and _HAS_CONFIGS.search(row) and " " not in line.strip():
         return True
     return _HAS_CONFIGS.search(row) is not None and _PAIRS.match(line) is not None
 
@@ -102,6 +113,7 @@ class Cleaning:
     suffix: str = ""
     is_wrapped: bool = False
     width: int = 0
+    is_broken: bool = False
 
     @classmethod
     def of(cls, head: str, rows: Rows) -> Cleaning:
@@ -114,15 +126,18 @@ class Cleaning:
         suffix = _shared_suffix([line for line in lines if rows.start.search(line)]) if prefix or is_escaped else ""
         if prefix is not None or suffix:
             lines = [_cut(line, prefix, suffix) for line in lines]
-        width = _width(lines, rows)
+        width = max(map(_columns, lines), default=0)
+        is_broken = _is_broken(lines, rows, width)
+        is_wrapped = is_broken or any(goes_on for _, goes_on in _joined(lines, rows, width, is_broken))
         return cls(
             rows,
             is_plain=plain(head) == head,
             is_escaped=is_escaped,
             prefix=prefix,
             suffix=suffix,
-            is_wrapped=width > 0 or any(goes_on for _, goes_on in _joined(lines, rows, 0)),
-            width=width,
+            is_wrapped=is_wrapped,
+            width=width if is_wrapped else 0,
+            is_broken=is_broken,
         )
 
     @property
@@ -140,7 +155,7 @@ class Cleaning:
             return shown
         found: list[str] = []
         empty = 0
-        for line, goes_on in _joined(shown.split("\n"), self.rows, self.width):
+        for line, goes_on in _joined(shown.split("\n"), self.rows, self.width, self.is_broken):
             if goes_on:
                 empty += 1
                 found[-1] = line
@@ -218,20 +233,21 @@ def _cut(line: str, prefix: re.Pattern[str] | None, suffix: str) -> str:
     return rest.rstrip().removesuffix(suffix) if suffix else rest
 
 
-def _joined(lines: Iterable[str], rows: Rows, width: int) -> Iterator[tuple[str, bool]]:
+def _joined(lines: Iterable[str], rows: Rows, width: int, is_broken: bool) -> Iterator[tuple[str, bool]]:
     """Yield each line, and whether it goes on with the row above, with which it is then joined.
 
-    Lines of exactly `width` characters go on in any case, as a terminal breaks them; 0 stands for no such width.
+    No line has more than `width` columns; with `is_broken` those that have as many go on, as a terminal breaks them.
     """
     row: str | None = None
     piece = ""
     for line in lines:
         if row is not None and len(row) < _ROW_LENGTH_MAX and line.strip() and rows.start.search(line) is None:
-            if 0 < width == len(piece):
+            is_widest = _fills(piece, line, width)
+            if is_broken and is_widest:
                 row, piece = row + line.rstrip("\r"), line.rstrip("\r")
                 yield row, True
                 continue
-            if rows.is_open is not None and rows.is_open(row, line):
+            if rows.is_open is not None and rows.is_open(row, line, is_widest):
                 gap = " " if _FIELD.match(line) else ""
                 row, piece = row.rstrip("\r") + gap + line.lstrip(), line.rstrip("\r")
                 yield row, True
@@ -241,14 +257,24 @@ def _joined(lines: Iterable[str], rows: Rows, width: int) -> Iterator[tuple[str,
         yield line, False
 
 
-def _width(lines: list[str], rows: Rows) -> int:
-    """Return the width at which a terminal has broken most of the longest rows; 0 if none has."""
+def _columns(line: str) -> int:
+    """Return the width of a line on a terminal, where a tab goes on to the next multiple of 8."""
+    return len(line.rstrip("\r").expandtabs())
+
+
+def _fills(piece: str, line: str, width: int) -> bool:
+    """Return whether a terminal of `width` columns ends its line between `piece` and the start of `line`."""
+    columns = _columns(piece)
+    return columns == width or (line.startswith("\t") and columns < width < _columns(piece + "\t"))
+
+
+def _is_broken(lines: list[str], rows: Rows, width: int) -> bool:
+    """Return whether a terminal of `width` columns has broken most of the rows that reach its edge."""
     if rows.is_open is None:
-        return 0
-    widest = max((len(line.rstrip("\r")) for line in lines), default=0)
+        return False
     full = [
         rows.start.search(after) is None
         for line, after in itertools.pairwise(lines)
-        if len(line.rstrip("\r")) == widest and rows.start.search(line)
+        if rows.start.search(line) and _fills(line, after, width)
     ]
-    return widest if len(full) > 1 and sum(full) * 2 > len(full) else 0
+    return len(full) > 1 and sum(full) * 2 > len(full)
