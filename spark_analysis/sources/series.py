@@ -192,7 +192,12 @@ def grouping_of(inputs: Sequence[DumpInput]) -> str | None:
     ends = {name: dict.fromkeys((moments[0], moments[-1])) for name, moments in spans.items()}
     shown = [f"{name} {' to '.join(moments)}" for name, moments in ends.items()]
     more = f" and {len(shown) - 5:,} more" if len(shown) > 5 else ""
-    return f"clusters by the file names, moments by the dates or numbers in them ({', '.join(shown[:5])}{more})"
+    is_apart = len(spans) == len(inputs) and not any(dump.successor_of for dump in inputs)
+    apart = "; each is its own cluster, as no two names are alike but for a date with its year, or a number"
+    return (
+        f"clusters by the file names, moments by the dates or numbers in them ({', '.join(shown[:5])}{more})"
+        f"{apart if is_apart else ''}"
+    )
 
 
 def continued(dump: DumpInput, view: ClusterView, last: Mapping[str, ClusterView]) -> str | None:

@@ -14,6 +14,7 @@ from broker.cli import run
 from spark_analysis.cli.commands import brokerside
 from spark_analysis.sources.dated_names import of_path
 from spark_analysis.sources.inputs import dump_inputs, with_sizes_of
+from spark_analysis.sources.series import grouping_of
 
 DAILY = Path(__file__).parents[2] / "real_data" / "reported" / "daily"
 GATES = ("--fail-on", "leaderless,under-replicated")
@@ -170,6 +171,23 @@ def test_numbers_in_names_count_as_numbers(
     status, said, _, _ = reported(folder, capsys)
     assert status == 1
     assert [bool(one["worse"]) for one in said["since_last_time"]] == [True]
+
+
+@pytest.mark.parametrize(
+    ("names", "is_said"),
+    [
+        (("north_31.12.txt", "north_01.01.txt"), True),
+        (("north-2026-12-31.txt", "north-2027-01-01.txt"), False),
+        (("north-2026-12-31.txt", "polar-2027-01-01.txt"), False),
+    ],
+)
+def test_dumps_of_which_no_two_are_of_one_cluster_are_said_to_be_so(
+    names: tuple[str, str], is_said: bool, tmp_path: Path
+) -> None:
+    folder = laid_out(tmp_path, dict(zip(("north-27", "north-28"), names, strict=True)))
+    said = grouping_of(dump_inputs((str(folder),), None, True))
+    assert said is not None
+    assert ("each is its own cluster, as no two names are alike but for a date with its year" in said) == is_said
 
 
 def test_files_given_for_dumps_are_no_dumps(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
