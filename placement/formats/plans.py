@@ -53,6 +53,7 @@ class ParsedPlan:
 
     `unchanged_count` entries are fulfilled already; of `stale_count` entries the plan names other replicas before.
     `is_rollback` says that the file gives the replicas before a plan, to go back to, and no plan beside them.
+    `notes` say what else the file holds, such as lines that are no JSON.
     """
 
     source: str
@@ -65,6 +66,8 @@ class ParsedPlan:
     unchanged_count: int
     stale_count: int
     is_rollback: bool = False
+    lines_passed_over: int = 0
+    notes: tuple[str, ...] = ()
 
     def __attrs_post_init__(self) -> None:
         assert self.rows_in == self.rows_analysed + self.rows_rejected, self.source
@@ -95,17 +98,18 @@ def _read(text: str, source: str, view: ClusterView) -> ParsedPlan:
     found = find_documents(text, source=source).known(lambda value: reassign.is_reassignment(value))
     if not found.documents:
         raise InputError(f"holds no JSON object; a plan is {' or '.join(PLAN_FORMATS)}", source=source)
+    passed_over = found.lines_passed_over, found.first_passed_over
     if all(reassign.is_reassignment(document.value) for document in found.documents):
         before, plan = _proposed(found.documents, source)
         reassign.check_version(plan, source)
         entries = _some(plan.value["partitions"], "partition; kafka-reassign-partitions refuses an empty list", source)
-        rows = _PlanRows(view, RowCounts(source, reassign.FORMAT))
+        rows = _PlanRows(view, RowCounts(source, reassign.FORMAT, *passed_over))
         rows.read_reassignment(entries)
         read = rows.close({} if before is None else _listed(before.value["partitions"]))
         return attrs.evolve(read, is_rollback=before is None and "current" in plan.caption.lower())
     if len(found.documents) > 1:
         raise InputError("a second document in a plan", source=source, line=found.documents[1].line)
-    rows = _PlanRows(view, RowCounts(source, PROPOSALS))
+    rows = _PlanRows(view, RowCounts(source, PROPOSALS, *passed_over))
     rows.read_proposals(_some(_proposals(found.documents[0], source), "proposal", source))
     return rows.close({})
 
@@ -227,6 +231,8 @@ class _PlanRows:
             rows_rejected=account.rows_rejected,
             unchanged_count=int(np.count_nonzero(~changes)),
             stale_count=self._stale_count(plan, kept, before),
+            lines_passed_over=account.lines_passed_over,
+            notes=account.notes,
         )
 
     def _rows_of(self, table: PartitionTable) -> list[int]:

@@ -165,6 +165,8 @@ def _read(path: str, view: ClusterView) -> ParsedPlan:
             f"first: {plan.rejects[0].reason}"
         )
         click.echo(printable(text), err=True)
+    for note in plan.notes:
+        click.echo(printable(f"{PROGRAM}: note: {path}: {note}"), err=True)
     return plan
 
 
@@ -252,6 +254,7 @@ def summary(answer: Answer) -> dict[str, Any]:
                 "rows_in": plan.rows_in,
                 "rows_analysed": plan.rows_analysed,
                 "rows_rejected": plan.rows_rejected,
+                "lines_passed_over": plan.lines_passed_over,
                 "unchanged_count": plan.unchanged_count,
                 "stale_count": plan.stale_count,
                 "rejects": [reject.reason for reject in plan.rejects[:100]],

@@ -114,6 +114,13 @@ def test_entries_checked_at_once_are_those_checked_one_by_one(seed: int, monkeyp
     assert lists(found.replicas) == lists(wanted.replicas)
 
 
+def test_lines_that_are_no_plan_are_counted_and_noted() -> None:
+    found = read(plan_of(entry("orders", 0, [2, 1, 3])), captions=("$ cat plan.json\nsome words",))
+    assert found.lines_passed_over == 2
+    assert found.notes == ("2 lines are no rows and were passed over; the first: line 1, '$ cat plan.json'",)
+    assert read(plan_of(entry("orders", 0, [2, 1, 3]))).notes == ()
+
+
 def test_log_directories_other_than_any_are_kept_with_their_broker() -> None:
     found = read(plan_of(entry("orders", 0, [1, 2, 3], log_dirs=["any", "/d1/kafka", "any"])))
     assert found.reassignment.log_dirs == (LogDirTarget(place=0, broker_id=BrokerId(2), path="/d1/kafka"),)

@@ -64,3 +64,20 @@ def test_rejected_sizes_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[s
     for command in ("plan", "outage", "roll"):
         _, _, err = brokerside_of(capsys, command, str(tmp_path / "d.txt"), "--sizes", str(tmp_path / "s.json"))
         assert "warning: 2 of 3 rows were put aside; the first: " in err
+
+
+def test_impact_says_the_lines_of_a_plan_that_are_none_and_the_rejected_sizes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "d.txt").write_text(DUMP)
+    found = [{"partition": "ord-0", "size": 5}, {"partition": "ord-1", "size": -1}]
+    brokers = [{"broker": 1, "logDirs": [{"logDir": "/d", "partitions": found}]}]
+    (tmp_path / "s.json").write_text(json.dumps({"version": 1, "brokers": brokers}))
+    plan = {"version": 1, "partitions": [{"topic": "ord", "partition": 0, "replicas": [2, 1, 3]}]}
+    (tmp_path / "p.json").write_text(f"some words\n{json.dumps(plan)}\n")
+    given = ("d.txt", "p.json", "--sizes", "s.json")
+    paths = [each if each.startswith("-") else str(tmp_path / each) for each in given]
+    _, out, err = brokerside_of(capsys, "impact", *paths, "--json")
+    assert json.loads(out)["plans"][0]["lines_passed_over"] == 1
+    assert "p.json: 1 line is no row and was passed over; the first: line 1, 'some words'" in err
+    assert "warning: 1 of 2 rows were put aside; the first: " in err
