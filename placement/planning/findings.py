@@ -35,6 +35,7 @@ from placement.placers.usable import CORDONING_SINCE, CORDONS_REFUSED_SINCE
 from placement.planning.completion import NEEDS_ADDED_ONLY_SINCE, unblocked_by_newer_release
 from placement.planning.directories import DirectoryMoves
 from placement.planning.impact import BatchImpact, Impact
+from placement.planning.plan import drain_refused
 from placement.planning.reassignment import BoolMatrix, Reassignment, partition_name
 
 NAMES_MAX: Final = 5
@@ -103,7 +104,7 @@ def _down(impact: Impact) -> Iterator[Finding]:
         count=len(found),
         sentence=f"Targets name {named_down(dict(sorted(found.items())))}; kafka-reassign-partitions --execute refuses "
         f'the whole file ("Unknown broker id {min(found)}"), as it knows live brokers only'
-        f"{drained_if_gone(sorted(found), lead='; ')}.",
+        f"{drained_if_gone(view, sorted(found), lead='; ')}.",
     )
 
 
@@ -268,15 +269,18 @@ def _with_brokers(plan: Reassignment, marked: BoolMatrix) -> str:
 
 def _if_gone(view: ClusterView, ids: NDArray[np.int32]) -> str:
     """Return what to do about those of `ids` that are down if they never come back; nothing if none is down."""
-    return drained_if_gone(np.intersect1d(ids, view.broker_ids[~view.alive]).tolist(), lead="; ")
+    return drained_if_gone(view, np.intersect1d(ids, view.broker_ids[~view.alive]).tolist(), lead="; ")
 
 
-def drained_if_gone(ids: Sequence[int], *, lead: str = "") -> str:
-    """Return how to plan without brokers that are gone for good, after `lead`; nothing for no brokers."""
+def drained_if_gone(view: ClusterView, ids: Sequence[int], *, lead: str = "") -> str:
+    """Return how to plan without brokers that are gone for good, or why not, after `lead`; nothing for no brokers."""
     if not ids:
         return ""
-    named = ",".join(map(str, ids[:NAMES_MAX]))
-    return f"{lead}if {'it is' if len(ids) == 1 else 'they are'} gone for good: plan --goal drain --remove {named}"
+    gone = f"{lead}if {'it is' if len(ids) == 1 else 'they are'} gone for good: "
+    refused = drain_refused(view, ids)
+    if refused is not None:
+        return f"{gone}a drain is refused as things stand ({refused})"
+    return f"{gone}plan --goal drain --remove {','.join(map(str, ids))}"
 
 
 def _never_ends(impact: Impact) -> Iterator[Finding]:

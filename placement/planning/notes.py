@@ -147,7 +147,7 @@ def _down(plan: Plan) -> Iterator[str]:
         stay = np.isin(np.append(plan.view.broker_ids, PAD)[plan.target], list(down)).any()
         yield (
             f"{named_down(down)} {'looks' if len(down) == 1 else 'look'} down: no replica and no leader goes "
-            f"there{', and what is there stays' if stay else ''}; {drained_if_gone(list(down))}"
+            f"there{', and what is there stays' if stay else ''}; {drained_if_gone(plan.view, list(down))}"
         )
 
 

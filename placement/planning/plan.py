@@ -28,10 +28,14 @@ Example: broker 3 joins brokers 1 and 2, which hold three partitions of factor 1
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import attrs
 import numpy as np
 
 from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
+from broker.errors import RefusedError, UsageError
+from broker.ids import BrokerId
 from broker.row_flags import any_in_row, count_in_row, members
 from placement.planning.certificate import Proof, TopicProof
 from placement.planning.check import Certificate, Tally, faults, tally
@@ -46,6 +50,7 @@ from placement.planning.refusals import check_completes, check_given, check_sour
 from placement.planning.rules import leader_problem, replica_problem
 
 _WEIGHT_DIGITS_LEAST = 3
+_TRIED_PARTITIONS_MAX = 100_000
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -109,6 +114,20 @@ def make_plan(view: ClusterView, goal: Goal) -> Plan:
         certificate=certificate,
         tally=tally(known, goal, target, certificate),
     )
+
+
+def drain_refused(view: ClusterView, ids: Sequence[int]) -> str | None:
+    """Return why the plan that drains brokers is refused, None if it is made.
+
+    Above 100,000 partitions None says that it was not tried.
+    """
+    if view.partitions.count > _TRIED_PARTITIONS_MAX:
+        return None
+    try:
+        make_plan(view, Goal(kind="drain", remove=tuple(BrokerId(each) for each in ids)))
+    except (RefusedError, UsageError) as refused:
+        return str(refused)
+    return None
 
 
 def _loads(rows: Int32Array, count: int) -> Int64Array:

@@ -284,9 +284,11 @@ def check_sources(view: ClusterView, goal: Goal) -> None:
     lost = any_in_row(gone) & ~any_in_row(alive) & ~excluded_rows(view, goal)
     _check_led(view, lost & unled(view))
     if lost.any():
+        whose = "has its" if lost.sum() == 1 else "have their"
         raise PlanRefusedError(
-            f"{counted(int(lost.sum()), 'partition')} ({_named(view, lost)}) have their only replicas in sync on "
-            "fenced brokers that are to be removed; bring one of them back first"
+            f"{counted(int(lost.sum()), 'partition')} ({_named(view, lost)}) {whose}"
+            " only replicas in sync on brokers that are down and to be removed; bring one of them back first, or give "
+            "up the records: delete the topic"
         )
 
 

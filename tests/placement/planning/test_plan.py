@@ -78,7 +78,7 @@ def test_plans_cost_what_brute_force_finds_and_keep_every_rule(seeds: range) -> 
         back = plan.reassignment.rollback(after(plan)).table().replicas
         assert np.array_equal(back[:, : plan.view.partitions.replicas.shape[1]], plan.view.partitions.replicas)
         if not any(one.fenced for one in plan.view.brokers):
-            kind = "racks" if plan.view.racks and not plan.goal.is_narrow else plan.goal.kind
+            kind = plan.goal.kind if plan.goal.is_narrow else "racks" if plan.view.racks else "balance"
             goal = attrs.evolve(plan.goal, add=(), new_only_receives=False, kind=kind)
             assert make_plan(after(plan), goal).tally.moved == 0, seed
 

@@ -57,3 +57,21 @@ def test_a_partition_without_a_leader_stays_where_it_is_though_others_move(
     status, shown = plan(tmp_path, capsys, DEAD + "a 4 none 1,2 1", "--goal", "add", "--add", "7,8,9")
     assert status == 0
     assert "cannot complete" not in shown
+
+
+@pytest.mark.parametrize(
+    ("rows", "down", "said"),
+    [
+        (DEAD + "a 4 2 2,1 2", "1", "gone for good: plan --goal drain --remove 1\n"),
+        (DEAD + "a 4 2 2,1 2", "3", "gone for good: a drain is refused as things stand (a-0 needs 3 live brokers"),
+        (DEAD + "a 4 none 1 1", "1", "(1 partition without a leader (a-4)"),
+    ],
+)
+def test_a_drain_is_advised_only_where_its_plan_is_made(
+    rows: str, down: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, shown = plan(tmp_path, capsys, rows, "--down", down)
+    assert status == 0
+    assert said in shown
+    drained, _ = plan(tmp_path, capsys, rows, "--down", down, "--goal", "drain", "--remove", down)
+    assert drained == (0 if "plan --goal drain" in said else 1)
