@@ -6,7 +6,7 @@ it loses; brokers that look dead, which come back or are drained; last the prefe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final
 
 import attrs
@@ -52,7 +52,8 @@ def recovery_steps(detail: ClusterDetail, commands: Commands | None) -> tuple[Ne
 def _steps(detail: ClusterDetail, commands: Commands | None) -> Iterator[NextStep]:
     returning = _of(detail, RETURN)
     if returning:
-        yield NextStep(RETURN, return_in_words(returning))
+        looks_dead = {broker for step in _of(detail, DOWN) for broker in step.broker_ids}
+        yield NextStep(RETURN, return_in_words(returning, looks_dead))
     for step in _of(detail, UNCLEAN):
         yield NextStep(UNCLEAN, _unclean_in_words(step, returning), _election(commands, UNCLEAN))
     if returning and not _of(detail, UNCLEAN):
@@ -80,12 +81,14 @@ def preferred_step(detail: ClusterDetail, commands: Commands | None, tolerance: 
     return None, False
 
 
-def return_in_words(steps: Sequence[RecoveryStep]) -> str:
+def return_in_words(steps: Sequence[RecoveryStep], down: Collection[int]) -> str:
     """Return which brokers must return to partitions without a leader, and of how many partitions each is the last.
+
+    Of several brokers those that are not `down` are named as up, with a replica that is not.
 
     >>> one = RecoveryStep(broker_ids=(34,), role="in-sync", partition_count=2)
     >>> either = RecoveryStep(broker_ids=(1, 4), role="eligible", partition_count=3)
-    >>> return_in_words([one, either])
+    >>> return_in_words([one, either], down={1, 4, 34})
     'broker 34 must return (sole in-sync replica of 2 partitions); one of brokers 1 and 4 must return (eligible \
 replicas of 3 partitions)'
     """
@@ -93,7 +96,7 @@ replicas of 3 partitions)'
     needed = {broker for step in alone for broker in step.broker_ids}
     several = [step for step in steps if len(step.broker_ids) > 1 and not needed & set(step.broker_ids)]
     served = sum(step.partition_count for step in steps if len(step.broker_ids) > 1 and step not in several)
-    said = [_one_in_words(step) for step in (*alone, *several)[:_NAMED_MAX]]
+    said = [_one_in_words(step, down) for step in (*alone, *several)[:_NAMED_MAX]]
     if len(alone) + len(several) > _NAMED_MAX:
         said.append(f"and {plural(len(alone) + len(several) - _NAMED_MAX, 'more set')} of brokers")
     if served:
@@ -104,11 +107,17 @@ replicas of 3 partitions)'
     return "; ".join(said)
 
 
-def _one_in_words(step: RecoveryStep) -> str:
+def _one_in_words(step: RecoveryStep, down: Collection[int]) -> str:
     one, many = _ROLES[step.role]
     partitions = plural(step.partition_count, "partition")
     if len(step.broker_ids) > 1:
-        return f"one of {brokers_in_words(step.broker_ids)} must return ({many} of {partitions})"
+        up = [broker for broker in step.broker_ids if broker not in down]
+        verb, whose, its = ("are", "their replicas", "their") if len(up) > 1 else ("is", "its replica", "its")
+        look = f"{verb} not: look at {its} log directories"
+        if len(up) == len(step.broker_ids):
+            return f"{brokers_in_words(up)} {verb} up, but {whose}, {many} of {partitions}, {look}"
+        besides = f"; {brokers_in_words(up)} {verb} up, but {whose} {look}" if up else ""
+        return f"one of {brokers_in_words(step.broker_ids)} must return ({many} of {partitions}{besides})"
     (broker,) = step.broker_ids
     if step.is_up:
         return f"broker {broker} is up, but its replica, {one} of {partitions}, is not: look at its log directories"

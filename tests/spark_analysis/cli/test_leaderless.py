@@ -95,6 +95,20 @@ CASES = {
         "broker 1 is up, but its replica, sole in-sync replica of 1 partition, is not: look at its log directories",
         [("t", 0)],
     ),
+    "one of two is up": (
+        describe("none / 1,2 / 1,2", "2 / 2,3 / 2,3", "3 / 3,1 / 3"),
+        [],
+        "one of brokers 1 and 2 must return (in-sync replicas of 1 partition; broker 2 is up, but its replica is not: "
+        "look at its log directories)",
+        [],
+    ),
+    "both are up": (
+        describe("none / 1,2 / 1,2", "2 / 2,1 / 2,1"),
+        [],
+        "brokers 1 and 2 are up, but their replicas, in-sync replicas of 1 partition, are not: look at their log "
+        "directories",
+        [],
+    ),
     "some partitions only": (
         describe("none / 1,2 / 2", count=30),
         [2],
