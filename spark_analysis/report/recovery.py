@@ -63,9 +63,11 @@ def _steps(detail: ClusterDetail, commands: Commands | None) -> Iterator[NextSte
         brokers = sorted(broker for step in down for broker in step.broker_ids)
         # A partition without a leader copies nothing, so that a drain waits for it.
         stays = returning and not _of(detail, UNCLEAN)
-        can_drain = not stays and _left_is_enough(detail, brokers)
+        refused = None if returning else down[0].refused
+        can_drain = not stays and _left_is_enough(detail, brokers) and refused is None
         line = commands.drain(brokers) if can_drain and commands is not None else None
-        yield NextStep(DOWN, _down_in_words(down, can_drain, after=bool(returning)), line)
+        why = "" if refused is None else f"; a drain is refused as things stand ({refused})"
+        yield NextStep(DOWN, _down_in_words(down, can_drain, after=bool(returning)) + why, line)
 
 
 def preferred_step(detail: ClusterDetail, commands: Commands | None, tolerance: float) -> tuple[NextStep | None, bool]:

@@ -33,7 +33,7 @@ from placement.planning.completion import completed_view, completion
 from placement.planning.goal import Goal, as_targeted, copy_sizes
 from placement.planning.moves import Moves
 from placement.planning.notes import notes_of
-from placement.planning.plan import Plan, make_plan
+from placement.planning.plan import Plan, drain_refused, make_plan
 from spark_analysis.tables.cluster_rows import Rows
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.limits import (
@@ -245,11 +245,16 @@ def recovery_rows(view: ClusterView) -> Iterator[Row]:
     elects = unled.elected != PAD
     if elects.any():
         yield _step(view, "unclean-election", distinct_ids(unled.elected[elects]), unled.rows[elects])
+    dead = [broker for broker, found in view.down.items() if found is not Liveness.STOPPING]
+    refused = drain_refused(view, dead) if dead else None
     for how in dict.fromkeys(each for each in view.down.values() if each is not Liveness.STOPPING):
         brokers = [broker for broker, found in view.down.items() if found is how]
         held = int(np.count_nonzero(any_in_row(np.isin(view.partitions.replicas, brokers))))
         if held:
-            yield _step(view, "down", brokers, role=how.value) | {"partition_count": held}
+            yield _step(view, "down", brokers, role=how.value) | {
+                "partition_count": held,
+                "refused": None if refused is None else of_plan(refused),
+            }
     preferred = preferred_rows(view)
     if preferred.size and view.partitions_complete:
         leaders = distinct_ids(view.partitions.replicas[preferred, 0])

@@ -251,3 +251,11 @@ def test_of_many_clusters_without_leaders_three_are_named_and_the_others_counted
     place = shown.index("First to look at:")
     assert [line[:8] for line in shown[place + 1 : place + 4]] == ["  1. a: ", "  2. b: ", "  3. c: "]
     assert shown[place + 4] == "  and 11 more; report.html ranks all"
+
+
+def test_a_drain_that_would_be_refused_is_not_advised(reported: Reported) -> None:
+    """Broker 1 is in no ISR, and no broker is left for its replica."""
+    _, found = reported(describe("2 / 1,2 / 2", "2 / 2,1 / 2"))
+    (step,) = [step for each in found["what_to_do_next"] for step in each["steps"] if step["step"] == "down"]
+    assert step["command"] is None
+    assert "a drain is refused as things stand (t-0 needs 2 live brokers, and 1 remains" in step["words"]
