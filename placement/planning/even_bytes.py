@@ -73,7 +73,7 @@ def solve_bytes(problem: Problem, question: Question, view: ClusterView, goal: G
     )
     _check_bounds(view, goal, question, bounds)
     now, load = place_bytes(problem, sizes, before, bounds.low, bounds.high)
-    _check_found(view, goal, bounds, load)
+    _check_found(view, goal, question, bounds, load)
     free = Proof(
         low=bounds.low,
         high=bounds.high,
@@ -265,8 +265,8 @@ def _check_bounds(view: ClusterView, goal: Goal, question: Question, bounds: Byt
         )
 
 
-def _check_found(view: ClusterView, goal: Goal, bounds: ByteBounds, load: Int64Array) -> None:
-    outside = (load < bounds.low) | (load > bounds.high)
+def _check_found(view: ClusterView, goal: Goal, question: Question, bounds: ByteBounds, load: Int64Array) -> None:
+    outside = question.live & ((load < bounds.low) | (load > bounds.high))
     if not outside.any():
         return
     middle = (bounds.even_low + bounds.even_high) / 2
