@@ -273,9 +273,14 @@ def _on_racks(view: ClusterView, ids: Sequence[int]) -> str:
 
 
 def check_sources(view: ClusterView, goal: Goal) -> None:
-    """Refuse to remove brokers that are fenced and hold the only replicas in sync: nothing could be copied."""
+    """Refuse to remove brokers whose partitions have no leader, or that are down with the only replicas in sync."""
     isr = view.partitions.isr
-    if isr is None or not goal.remove:
+    if not goal.remove:
+        return
+    if not goal.is_narrow:  # Only a drain or a new factor may leave such a partition on fewer brokers.
+        stuck = any_in_row(np.isin(view.partitions.replicas, goal.remove)) & unled(view) & ~excluded_rows(view, goal)
+        _check_led(view, stuck)
+    if isr is None:
         return
     ids = view.broker_ids
     dead = ids[~view.alive]

@@ -107,7 +107,7 @@ def test_what_no_command_expects_is_one_line_and_a_status_of_its_own(
 
     @click.command()
     def fail() -> None:
-        wording.encodable(Fails())  # type: ignore[arg-type]
+        wording.encodable(Fails())  # type: ignore[arg-type]  # It is to fail.
 
     assert run(fail, "fail", []) == EXIT_FAILED
     (line,) = capsys.readouterr().err.splitlines()

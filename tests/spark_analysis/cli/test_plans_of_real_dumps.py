@@ -29,7 +29,7 @@ GOALS: Final = {  # With the dumps that have such a plan, at least; others are r
     "--batches 3": 45,
     "--goal racks": 8,
     "--goal add --add 77:a": 45,
-    "--goal drain --remove 3": 9,
+    "--goal drain --remove 3": 8,
     "--goal factor --factor 2": 30,
     "--goal factor --factor 3": 30,
     "--remove 1": 9,
