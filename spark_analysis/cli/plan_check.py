@@ -107,7 +107,10 @@ def check_folder(folder: Path, dump: ClusterView | None) -> Checked:
     if digest(view) != certified.input_sha256:
         found.append("input.parquet is not the input that the certificate was made for")
     if dump is not None and digest(with_added(dump, goal)) != certified.input_sha256:
-        found.append(f"{dump.source}, with these options, is another state of the cluster than the plan was made for")
+        found.append(
+            f"{dump.source}, with these options, is another state of the cluster than the plan was made for; "
+            "--racks, --sizes, --down and --alive are to be those of the plan"
+        )
     if sizes_digest(view, goal) != certified.sizes_sha256:
         found.append("the sizes in input.parquet are not those that the certificate was made for")
     if certified.isr_sha256 != isr_digest(view):

@@ -192,8 +192,8 @@ def test_a_plan_for_another_state_of_the_cluster_is_seen(
     )
     assert plan(*given, "--check", str(out)) == 1
     assert (
-        "prod.txt, with these options, is another state of the cluster than the plan was made for"
-        in capsys.readouterr().err
+        "prod.txt, with these options, is another state of the cluster than the plan was made for; "
+        "--racks, --sizes, --down and --alive are to be those of the plan" in capsys.readouterr().err
     )
 
 
