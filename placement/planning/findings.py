@@ -36,7 +36,7 @@ from placement.planning.completion import NEEDS_ADDED_ONLY_SINCE, unblocked_by_n
 from placement.planning.directories import DirectoryMoves
 from placement.planning.impact import BatchImpact, Impact
 from placement.planning.plan import drain_refused
-from placement.planning.reassignment import BoolMatrix, Reassignment, partition_name
+from placement.planning.reassignment import BoolMatrix, Reassignment, partition_names
 
 NAMES_MAX: Final = 5
 
@@ -387,8 +387,8 @@ def _factor(view: ClusterView) -> NDArray[np.intp]:
 
 
 def named(view: ClusterView, rows: Int64Array) -> str:
-    """Return the names of the partitions in `rows`: the first ones, and how many more there are."""
-    return listed([partition_name(view, row) for row in rows[:NAMES_MAX].tolist()], int(rows.size))
+    """Return the names of the partitions in `rows`: the first by topic and number, and how many more there are."""
+    return listed(partition_names(view, rows, NAMES_MAX), int(rows.size))
 
 
 def _brokers(ids: list[int]) -> str:

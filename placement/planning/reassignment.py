@@ -213,6 +213,14 @@ def partition_name(view: ClusterView, row: int) -> str:
     return f"{view.topics[int(table.topic_index[row])].name}-{int(table.partition_ids[row])}"
 
 
+def partition_names(view: ClusterView, rows: Int64Array, shown_max: int) -> list[str]:
+    """Return the names of the first rows by topic and partition, whatever order the view lists them in."""
+    table = view.partitions
+    ranks = np.argsort(np.argsort(np.array([topic.name for topic in view.topics], dtype=object)))
+    order = np.lexsort((table.partition_ids[rows], ranks[table.topic_index[rows]]))[:shown_max]
+    return [partition_name(view, row) for row in rows[order].tolist()]
+
+
 def packed(matrix: Int32Array) -> Int32Array:
     """Return the rows with their padding moved to the end; the order of the others stays."""
     pads = matrix < 0

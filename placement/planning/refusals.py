@@ -28,7 +28,7 @@ from placement.planning.goal import (
     copy_sizes,
     excluded_rows,
 )
-from placement.planning.reassignment import Reassignment, partition_name
+from placement.planning.reassignment import Reassignment, partition_name, partition_names
 
 
 def _check_capacity(view: ClusterView, goal: Goal) -> None:
@@ -314,7 +314,7 @@ def _check_led(view: ClusterView, lost: NDArray[np.bool_]) -> None:
 
 
 def _named(view: ClusterView, rows: NDArray[np.bool_]) -> str:
-    return _listed((partition_name(view, row) for row in np.flatnonzero(rows)[:SHOWN_MAX].tolist()), int(rows.sum()))
+    return _listed(partition_names(view, np.flatnonzero(rows), SHOWN_MAX), int(rows.sum()))
 
 
 def _listed(names: Iterable[str], count: int) -> str:

@@ -61,7 +61,10 @@ def test_a_folder_of_dumps_becomes_a_table_of_what_is_wrong(tmp_path: Path, spar
     assert [(row["partition_count"], row["leaderless_count"], row["out_of_sync_count"]) for row in stopped] == [
         (7, 4, 7)
     ] * 2
-    assert [row["cluster"] for row in found if row["first_fault"] is not None] == [None]
+    faults = {row["cluster"]: row["first_fault"] for row in found if row["first_fault"] is not None}
+    assert sorted(map(str, faults)) == ["5-placement-switched", "6-region-restored", "None"]
+    assert "already described" in faults[None]
+    assert faults["6-region-restored"] == "multi-region-default declares 1 partition, 0 are listed"
 
 
 @pytest.mark.spark
