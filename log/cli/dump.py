@@ -6,6 +6,7 @@ Source: org.apache.kafka.tools.DumpLogSegments, 4.3.1; `--json`, `--out` and the
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -39,6 +40,7 @@ from log.tools.dump_rows import file_rows
 from log.tools.dump_text import check_dumpable, file_lines
 from log.tools.dump_topics import TOPIC_DECODERS
 from log.tools.findings import Problems, of_error, of_refusal
+from log.tools.index_entries import UntrimmedIndexError
 from log.tools.sources import SourceFile, SourceFolder, expand_all, segment_folders, segments_size_bytes
 
 TEXT_FACTOR: Final = 20
@@ -175,7 +177,7 @@ def dump_command(options: DumpCommand) -> int:
         _print_files([file for folder in folders for file in folder.files], options, problems)
     else:
         _write_tables(folders, options.out, options, problems)
-    for line in (*problems.lines(), *problems.damage_lines()):
+    for line in (*problems.lines(), *problems.untrimmed_lines(), *problems.damage_lines()):
         print_error(line)
     return EXIT_REFUSED if problems.has_damage else 0
 
@@ -196,8 +198,9 @@ def _print_files(files: Sequence[SourceFile], options: DumpCommand, problems: Pr
     """
     for file in () if options.keep_going else files:
         check_dumpable(file, is_compared=not options.as_json)
+    raw = not is_terminal()
     with TemporaryDirectory(prefix="brokerside-") as folder:
-        work = partial(_dumped, options=options, folder=Path(folder))
+        work = partial(_dumped, options=options, folder=Path(folder), raw=raw)
         for dumped in in_order(work, tuple(enumerate(files)), cost=_cost, jobs=options.jobs):
             if dumped.text is not None:
                 _print_text(dumped.text)
@@ -206,20 +209,38 @@ def _print_files(files: Sequence[SourceFile], options: DumpCommand, problems: Pr
                 raise dumped.refusal
 
 
-def _dumped(numbered: tuple[int, SourceFile], _: Advance, *, options: DumpCommand, folder: Path) -> _Dumped:
-    """Print a file, in a process of its own into a temporary file below `folder`."""
+def is_terminal() -> bool:
+    """Return whether standard output is a terminal."""
+    return sys.stdout.isatty()
+
+
+def _dumped(numbered: tuple[int, SourceFile], _: Advance, *, options: DumpCommand, folder: Path, raw: bool) -> _Dumped:
+    """Print a file, in a process of its own into a temporary file below `folder`.
+
+    Into a pipe, keys and values go as kafka-dump-log prints them, `raw`; on a terminal, escaped.
+    """
     number, file = numbered
     problems = Problems()
     if not is_worker():
-        return _Dumped(problems, _print_file(file, options, problems, print_lines))
+        return _Dumped(problems, _print_file(file, options, problems, partial(write_lines, _echo, raw=raw)))
     text = folder / str(number)
-    with text.open("w", encoding="utf-8", errors="surrogateescape") as opened:
-        refusal = _print_file(file, options, problems, partial(write_lines, partial(print, file=opened)))
+    with text.open("wb") as opened:
+        write = partial(write_lines, lambda block: opened.write(_encoded(block)), raw=raw)
+        refusal = _print_file(file, options, problems, write)
     return _Dumped(problems, refusal, text)
 
 
+def _echo(block: str) -> None:
+    click.echo(_encoded(block), nl=False)
+
+
+def _encoded(block: str) -> bytes:
+    """Return a block as Java prints it: "?" for half of a surrogate pair."""
+    return f"{block}\n".encode(errors="replace")
+
+
 def _print_text(text: Path) -> None:
-    with text.open(encoding="utf-8", errors="surrogateescape", newline="\n") as opened:
+    with text.open("rb") as opened:
         while block := opened.read(TEXT_BLOCK):
             click.echo(block, nl=False)
     text.unlink()
@@ -239,6 +260,8 @@ def _print_file(
     rows = file_rows(file, options, problems)
     try:
         write(map(json.dumps, rows) if options.as_json else file_lines(file, options, problems))
+    except UntrimmedIndexError:
+        problems.note_untrimmed(file.shown.removesuffix(f"/{file.path}"))
     except CorruptDataError as error:
         problems.damage(of_error(file.shown, error, file.view() if file.kind == LOG else None))
     except InputError as refusal:

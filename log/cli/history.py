@@ -12,23 +12,22 @@ from typing import Any, Final
 
 import attrs
 import click
-import numpy as np
 
 from broker.cli import EXIT_REFUSED, takes
 from broker.errors import CorruptDataError
-from broker.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, DurationMs, TimeMs
+from broker.units import DurationMs
 from log.cli.output import JSON, KEEP_GOING, print_error, print_lines
 from log.metadata.durations import ClusterHistory, Summary
 from log.metadata.history import Event
 from log.metadata.reading import RejectedRecords
 from log.metadata.replay import Replay, replay_notes
 from log.tools.sources import metadata_files
+from log.tools.timestamps import duration_text, time_text
 
 SHOWN_MAX: Final = 10
 _HEADING: Final = (
     f"{'leaderless':>14} {'under min ISR':>14} {'under-repl.':>14} {'ISR shrunk':>10} {'unclean':>8}  partition"
 )
-_UNITS: Final = ((DAY_MS, "d"), (HOUR_MS, "h"), (MINUTE_MS, "min"), (SECOND_MS, "s"), (1, "ms"))
 
 
 def event_line(event: Event) -> str:
@@ -76,21 +75,6 @@ def summary_row(summary: Summary, notes: Sequence[str]) -> dict[str, Any]:
         "brokers": [attrs.asdict(each) for each in summary.brokers],
         "notes": list(notes),
     }
-
-
-def time_text(time_ms: TimeMs) -> str:
-    """Return any time in ms as UTC text, such as 2026-11-21T18:24:23.147Z."""
-    return f"{np.datetime64(time_ms, 'ms')}Z"
-
-
-def duration_text(duration_ms: DurationMs) -> str:
-    """Return a duration in ms in its two largest units: 1 min 20 s."""
-    for place, (size_ms, name) in enumerate(_UNITS):
-        if abs(duration_ms) >= size_ms:
-            count, rest = divmod(duration_ms, size_ms)
-            smaller_ms, smaller = _UNITS[min(place + 1, len(_UNITS) - 1)]
-            return f"{count} {name} {rest // smaller_ms} {smaller}" if rest >= smaller_ms else f"{count} {name}"
-    return "0 ms"
 
 
 def _first_of(count: int) -> str:

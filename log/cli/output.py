@@ -65,12 +65,12 @@ def print_lines(lines: Iterable[str]) -> None:
     write_lines(click.echo, lines)
 
 
-def write_lines(write: Callable[[str], None], lines: Iterable[str]) -> None:
-    """Write lines as `print_lines` prints them, a block a call."""
+def write_lines(write: Callable[[str], None], lines: Iterable[str], *, raw: bool = False) -> None:
+    """Write lines as `print_lines` prints them, a block a call; `raw` escapes nothing that a terminal would obey."""
     held: list[str] = []
     try:
         for line in lines:
-            held.append(line if line.isprintable() else printable(line))
+            held.append(line if raw or line.isprintable() else printable(line))
             if len(held) == LINES_PER_WRITE:
                 write("\n".join(held))
                 held.clear()

@@ -6,6 +6,7 @@ which files a path names.
 - sources: Decide which files a path names: a file, a partition's directory, a log directory, or a metadata log.
 - findings: Describe damage by file, position and cause, count the data, and collect what kafka-dump-log reports.
 - index_entries: Read the entries of a segment's offset or time index, for whoever prints or checks them.
+- timestamps: Show timestamps as dates, and say which are no milliseconds and what retention makes of them.
 - verify_segment: Check one segment: its bytes, its offsets and its indexes.
 - verify: Check segments, indexes, snapshots and checkpoints for damage.
 - stats: Measure the contents of a log: codecs, keys, batches, times, transactions.

@@ -157,6 +157,7 @@ class Problems:
         self._found: dict[tuple[ProblemKind, str], list[tuple[int, int]]] = {}
         self._more: dict[tuple[ProblemKind, str], int] = {}
         self._damages: list[Finding] = []
+        self._untrimmed: dict[str, int] = {}
         self._damage_count = self._skipped_bytes = self._skipped_batches = 0
 
     def __bool__(self) -> bool:
@@ -182,6 +183,16 @@ class Problems:
         if self._damage_count <= PROBLEMS_MAX:
             self._damages.append(finding)
 
+    def note_untrimmed(self, folder: str) -> None:
+        """Count an index in `folder` that ends in the zeros that a running broker reserves."""
+        self._untrimmed[folder] = self._untrimmed.get(folder, 0) + 1
+
+    def untrimmed_lines(self) -> Iterator[str]:
+        """Yield a line for each folder with such indexes, which kafka-dump-log calls corrupt one by one."""
+        for folder, count in self._untrimmed.items():
+            indexes = "1 index ends" if count == 1 else f"{count} indexes end"
+            yield f"{folder}: {indexes} in zeros that a running broker reserves; without them the check passes"
+
     def pass_over(self, file: str, damage: Damage) -> None:
         """Add damage that a scan of `file` has skipped."""
         is_batch = damage.base_offset is not None
@@ -195,6 +206,8 @@ class Problems:
                 self.add(kind, file, *pair)
         for key, count in later._more.items():
             self._more[key] = self._more.get(key, 0) + count
+        for folder, count in later._untrimmed.items():
+            self._untrimmed[folder] = self._untrimmed.get(folder, 0) + count
         self._damages.extend(later._damages[: max(0, PROBLEMS_MAX - self._damage_count)])
         self._damage_count += later._damage_count
         self._skipped_bytes += later._skipped_bytes

@@ -8,10 +8,15 @@ import attrs
 import numpy as np
 
 from broker.cluster import Int64Array
+from log.errors import CorruptIndexError
 from log.segments.file_names import TIME_INDEX
 from log.segments.offset_index import OFFSET_ENTRY, OffsetPositions, check_offset_index, offset_index_entries
 from log.segments.time_index import TIME_ENTRY, TimestampOffsets, check_time_index, time_index_entries
 from log.tools.sources import SourceFile
+
+
+class UntrimmedIndexError(CorruptIndexError):
+    """A sound index ends in the zeros that a running broker reserves, and Kafka's check takes them for entries."""
 
 
 @attrs.frozen(eq=False)
@@ -47,7 +52,18 @@ class IndexEntries:
         return TIME_ENTRY.itemsize if self.is_of_times else OFFSET_ENTRY.itemsize
 
     def check(self) -> None:
-        """Raise CorruptIndexError as a broker does when it starts."""
+        """Raise CorruptIndexError as Kafka's check of an index does; UntrimmedIndexError for reserved zeros alone."""
+        in_use = self.in_use()
+        if len(in_use.keys) == len(self.keys):
+            self._check_all()
+            return
+        in_use.check()
+        try:
+            self._check_all()
+        except CorruptIndexError as zeros:
+            raise UntrimmedIndexError(zeros.what, source=zeros.source) from None
+
+    def _check_all(self) -> None:
         file = self.file
         if self.is_of_times:
             check_time_index(
@@ -64,8 +80,17 @@ class IndexEntries:
         count = int(ends[0]) + 1 if len(ends) else len(self.keys)
         yield from zip(self.keys[:count].tolist(), self.values[:count].tolist(), strict=True)
 
-    def without_zeros(self) -> IndexEntries:
-        """Return the entries without the preallocated zeros that an index in use ends with."""
+    def in_use(self) -> IndexEntries:
+        """Return the entries that a broker reads: without the zeros that it reserves behind those of the last segment.
+
+        Zeros of a rolled segment's time index are read as its last entries (KAFKA-10207); those of an offset index
+        make look-ups begin at the segment's start, where they find the same.
+        """
+        entries = self._without_zeros()
+        is_read_whole = self.is_of_times and len(entries.keys) < len(self.keys) and self.file.is_rolled()
+        return self if is_read_whole else entries
+
+    def _without_zeros(self) -> IndexEntries:
         others = self.keys if self.is_of_times else self.values
         zeros = np.flatnonzero((self.offsets == self.file.base_offset) & (others == 0))
         count = int(zeros[0]) if len(zeros) else len(self.keys)

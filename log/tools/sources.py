@@ -128,6 +128,13 @@ class SourceFile:
         """Return whether the file exists."""
         return self.storage.exists(self.path)
 
+    def is_rolled(self) -> bool:
+        """Return whether a later segment lies beside this one. Cost: a listing of the directory."""
+        beside = self.storage.list(self.path.rpartition("/")[0])
+        return any(
+            name.endswith(LOG) and base_offset_of(name) is not None and name > self.sibling(LOG).name for name in beside
+        )
+
 
 @attrs.frozen
 class SourceFolder:

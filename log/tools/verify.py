@@ -15,6 +15,7 @@ from log.partition.producer_entry import parse_snapshot
 from log.segments.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX
 from log.segments.txn_index import aborted_transactions
 from log.storage.checkpoints import LEADER_EPOCH_FILE, EpochEntry, parse_epoch_checkpoint
+from log.storage.metadata_files import META_PROPERTIES_FILE
 from log.tools.dump_rows import small_file_rows
 from log.tools.findings import Checked, Finding, of_error, of_refusal
 from log.tools.sources import SMALL_FILES, SourceFile, SourceFolder
@@ -140,7 +141,9 @@ def _other_file(file: SourceFile, *, is_alone: bool) -> Iterator[Finding]:
                 pass
             yield from (of_error(file.shown, error) for error in rejected.errors)
         elif file.kind in SMALL_FILES:
-            list(small_file_rows(file))
+            rows = list(small_file_rows(file))
+            if file.kind == META_PROPERTIES_FILE and rows[0]["clusterId"] is None and rows[0]["nodeId"] is None:
+                yield Finding(file.shown, "names neither cluster nor node, and no broker starts on this directory")
     except CorruptDataError as error:
         yield of_error(file.shown, error)
 

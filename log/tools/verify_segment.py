@@ -5,8 +5,12 @@ one file the first place is reported, the others are counted.
 
 The scan gives batches in chunks; what must be known from before is one row (`_Before`). An offset entry (o, p) is right
 if a batch starts at p, ends at o or before, and no batch before p reaches o: then every look-up that starts there finds
-what a scan from the start would. A time entry (t, o) is right if a batch ends with o and has t as its largest
-timestamp. Whether the largest timestamp in a header is that of its records is not checked; Kafka believes headers too.
+what a scan from the start would. A time entry (t, o) is right if the batch with o has t as its largest timestamp: o is
+its last offset, or that of the record with t, as releases up to 3.6 wrote it for an uncompressed append. Whether the
+largest timestamp in a header is that of its records is not checked; Kafka believes headers too.
+
+The last time entry is what a broker takes for the largest timestamp of the segment, by which retention deletes it. So
+what is wrong with a time index is told with what retention would make of it.
 
 Source: org.apache.kafka.storage.internals.log.{LogSegment.recover, OffsetIndex, TimeIndex}, 4.0; kafka-dump-log.
 """
@@ -23,6 +27,7 @@ from numpy.typing import NDArray
 from broker.cluster import Int64Array
 from broker.errors import CorruptDataError
 from broker.ids import INT32_MAX
+from broker.wording import counted
 from broker.workers import Advance
 from log.batches.record_columns import Damage, HeaderColumns, RecordColumns
 from log.batches.scan import ScanOptions, scan
@@ -31,9 +36,11 @@ from log.storage.checkpoints import EpochEntry
 from log.tools.findings import Checked, Finding, of_damage, of_error
 from log.tools.index_entries import IndexEntries
 from log.tools.sources import SourceFile
+from log.tools.timestamps import utc_day
 
 NONE_BEFORE: Final = -1
 MAGIC_MAX: Final = 2
+NO_TIMESTAMP: Final = -1
 
 
 @attrs.frozen
@@ -119,6 +126,9 @@ class _SegmentCheck:
         self.batch_count = self.record_count = self.index_count = 0
         self.last_offset = file.base_offset - 1
         self._position = NONE_BEFORE
+        self._timestamp_max = NO_TIMESTAMP
+        self._believed_timestamp: int | None = None
+        self._is_ended = False
         self._epoch = NONE_BEFORE
         self._kinds: dict[tuple[str, str], Finding] = {}
         self._epoch_starts = np.array([entry.start_offset for entry in epochs], np.int64)
@@ -146,6 +156,7 @@ class _SegmentCheck:
         self._check_epochs(batches)
         self._check_offset_index(batches, before)
         self._check_time_index(batches)
+        self._timestamp_max = max(self._timestamp_max, int(batches.max_timestamp.max()))
         self._position = int(batches.position[-1])
         self.last_offset = max(int(before[-1]), int(batches.last_offset[-1]))
 
@@ -158,6 +169,7 @@ class _SegmentCheck:
 
     def end(self) -> None:
         """Note the index entries that point behind the last batch."""
+        self._is_ended = True
         for index, what in (
             (self._offset_index, "entry ({key}, {value}): no batch stands there"),
             (self._time_index, "entry ({key}, {value}): no batch has this offset"),
@@ -168,8 +180,22 @@ class _SegmentCheck:
 
     def findings(self) -> Iterator[Finding]:
         """Yield what was wrong, each kind once a file."""
-        yield from self.found
-        yield from self._kinds.values()
+        found = [*self.found, *self._kinds.values()]
+        time_index = self.file.sibling(TIME_INDEX).shown
+        consequence = self._of_retention()
+        for finding in found:
+            if finding.file == time_index and consequence:
+                finding, consequence = attrs.evolve(finding, what=f"{finding.what}; {consequence}"), ""
+            yield finding
+
+    def _of_retention(self) -> str:
+        """Return what retention by time would do by the last time entry, "" if that is what it should."""
+        believed, largest = self._believed_timestamp, self._timestamp_max
+        if not self._is_ended or believed is None or believed == largest or not self.record_count:
+            return ""
+        verb = "delete" if believed < largest else "keep"
+        records = counted(self.record_count, "record")
+        return f"retention would {verb} {records} of {utc_day(largest)} as if of {utc_day(believed)}"
 
     def _check_order(self, batches: HeaderColumns, before: Int64Array) -> None:
         first_offsets = np.where(batches.magic < 2, batches.last_offset, batches.base_offset)
@@ -217,19 +243,20 @@ class _SegmentCheck:
         entries = index.until(int(batches.last_offset.max()))
         timestamps, offsets = index.keys[entries], index.values[entries]
         rows = np.minimum(np.searchsorted(batches.last_offset, offsets), len(batches) - 1)
-        right = (batches.last_offset[rows] == offsets) & (batches.max_timestamp[rows] == timestamps)
+        is_within = (batches.base_offset[rows] <= offsets) & (offsets <= batches.last_offset[rows])
+        right = is_within & (batches.max_timestamp[rows] == timestamps)
         wrong = np.flatnonzero(~right) + entries.start
-        self._note_rows(
-            index, wrong.tolist(), "entry ({key}, {value}): no batch ends there with this largest timestamp"
-        )
+        self._note_rows(index, wrong.tolist(), "entry ({key}, {value}): the batch there has another largest timestamp")
 
     def _open_index(self, kind: str) -> _IndexCheck | None:
         """Return an index, None if there is none, or its own entries are wrong: comparing them would say nothing."""
         file = self.file.sibling(kind)
         if not file.exists():
             return None
-        index = _IndexCheck(IndexEntries.of(file).without_zeros())
+        index = _IndexCheck(IndexEntries.of(file).in_use())
         self.index_count += 1
+        if kind == TIME_INDEX and len(index.keys):
+            self._believed_timestamp = int(index.keys[-1])
         try:
             index.entries.check()
         except CorruptDataError as error:

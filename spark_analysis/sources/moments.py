@@ -15,8 +15,8 @@ import attrs
 from broker.cluster import ClusterView
 from broker.ids import Offset
 from broker.units import TimeMs
-from log.cli.history import time_text
 from log.metadata import MetadataImage, view_of
+from log.tools.timestamps import time_text
 from placement.balance.changes import changes
 from placement.balance.out_of_sync import brokers_in_words
 

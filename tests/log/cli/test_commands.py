@@ -102,9 +102,14 @@ def test_dump_of_a_whole_log_directory_shows_every_file_it_knows(partition: Path
     assert len(names) == len(list(partition.iterdir())) + 1
 
 
-def test_dump_never_sends_what_a_terminal_would_obey(tmp_path: Path) -> None:
+def test_dump_sends_raw_bytes_into_a_pipe_and_to_a_terminal_nothing_that_it_would_obey(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     log_file = tmp_path / "leader\x1b[31m-0"
     write_sample("none", log_file)
+    found = answer("dump", log_file / DIRECTORY / "00000000000000000000.log")
+    assert "leader\x1b[31m-0" in found.lines[0]
+    monkeypatch.setattr("log.cli.dump.is_terminal", lambda: True)
     found = answer("dump", log_file / DIRECTORY / "00000000000000000000.log")
     assert "\x1b" not in found.out
     assert "leader\\x1b[31m-0" in found.lines[0]

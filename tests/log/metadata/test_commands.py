@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from broker.errors import InputError
-from log.cli.history import duration_text, time_text
 from log.tools.sources import metadata_files
+from log.tools.timestamps import duration_text, time_text
 from tests.log.cli.test_commands import answer
 from tests.log.metadata.made import REAL_LOG, START_MS, broker, fenced, log_file, snapshot_file
 

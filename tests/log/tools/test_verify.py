@@ -13,6 +13,7 @@ import pytest
 from log.batches.batch_v2 import HEADER
 from log.codecs.crc import crc32c
 from log.storage.checkpoints import LEADER_EPOCH_FILE
+from log.storage.metadata_files import META_PROPERTIES_FILE
 from log.tools.findings import Checked, Finding
 from log.tools.sources import expand
 from log.tools.verify import folder_parts, in_sequence, verify_part
@@ -183,6 +184,16 @@ def test_damaged_snapshots_and_checkpoints_are_found(tmp_path: Path) -> None:
     (partition / LEADER_EPOCH_FILE).write_text("0\n2\n0 0\n")
     found, _ = findings(tmp_path)
     assert sorted(Path(each.file).name for each in found) == [snapshot.name, LEADER_EPOCH_FILE]
+
+
+@pytest.mark.parametrize(("content", "is_whole"), [("", False), ("#\n", False), ("broker.id=3\n", True)])
+def test_meta_properties_that_name_nobody_are_found(tmp_path: Path, content: str, is_whole: bool) -> None:
+    write_sample("none", tmp_path)
+    properties = tmp_path / META_PROPERTIES_FILE
+    properties.write_text(content)
+    found = [each.line() for each in findings(tmp_path)[0]]
+    what = "names neither cluster nor node, and no broker starts on this directory"
+    assert found == ([] if is_whole else [f"{properties}: {what}"])
 
 
 def test_a_segment_overlaps_with_all_before_it_not_with_the_last_one_alone(partition: Path) -> None:
