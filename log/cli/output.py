@@ -65,7 +65,7 @@ def print_lines(lines: Iterable[str]) -> None:
     write_lines(click.echo, lines)
 
 
-def write_lines(write: Callable[[str], None], lines: Iterable[str], *, raw: bool = False) -> None:
+def write_lines(write: Callable[[str], object], lines: Iterable[str], *, raw: bool = False) -> None:
     """Write lines as `print_lines` prints them, a block a call; `raw` escapes nothing that a terminal would obey."""
     held: list[str] = []
     try:
