@@ -43,6 +43,13 @@ def test_every_file_that_compares_a_release_has_a_row() -> None:
     assert compared() - OLDER - {row.where for row in DIFFERENCES} == set()
 
 
+def test_every_row_names_a_file_that_knows_releases() -> None:
+    for row in DIFFERENCES:
+        text = (ROOT / row.where).read_text("utf-8")
+        assert "release" in text, row.where
+    assert list(DIFFERENCES) == sorted(DIFFERENCES, key=lambda row: row.since)
+
+
 @pytest.mark.parametrize("name", SWITCHES)
 def test_every_switch_since_3_9_has_a_row_of_its_release(name: str) -> None:
     since = SWITCHES[name].since

@@ -5,9 +5,12 @@ A line `>>> …` that doctest does not find is a complaint too: it stands where 
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
 import re
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -37,3 +40,20 @@ def complaints(module: Module) -> list[str]:
 @pytest.mark.parametrize("module", EXAMPLES, ids=lambda module: module.name)
 def test_examples_print_what_they_show(module: Module) -> None:
     assert complaints(module) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('"""Do.\n\n    >>> 1 + 1\n    3\n"""\n', "Expected:\n    3\nGot:\n    2"),
+        ('"""Do."""\n\nONE = 1\n"""Is one.\n\n>>> ONE\n1\n"""\n', "has 1 lines `>>>`, of which 0 are run"),
+    ],
+)
+def test_a_wrong_example_and_one_that_nobody_runs_are_seen(
+    text: str, complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "strange_example.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "strange_example", raising=False)
+    (found,) = complaints(Module("strange_example.py", "strange_example", text, ast.parse(text)))
+    assert complaint in found

@@ -98,3 +98,89 @@ def test_subcommands_that_a_document_names_are_there(document: str, tmp_path: Pa
 @pytest.mark.parametrize("document", readme.WORDS_MAX)
 def test_a_document_is_short_enough_to_be_read(document: str) -> None:
     assert readme.word_count(TEXTS[document]) <= readme.WORDS_MAX[document]
+
+
+EXAMPLE = """# One
+
+```python
+x = 1
+print(x)
+```
+
+```text
+1
+```
+
+```python
+print(x + 1)
+```
+
+Something else, so that this is no output:
+
+```text
+shown
+```
+
+## Two
+
+<!-- not run: needs a network -->
+```console
+$ git clone somewhere
+```
+
+<!-- spark -->
+
+```console
+$ brokerside demo \\
+    --out there
+done
+$ python -m broker diagram
+```
+"""
+
+
+def test_blocks_know_their_section_their_output_and_their_marks() -> None:
+    first, second, shown, left_out, spark = blocks(EXAMPLE)
+    assert (first.language, first.text, first.output, first.section) == ("python", "x = 1\nprint(x)\n", "1\n", "1 One")
+    assert (second.output, second.section) == (None, "1 One")
+    assert (shown.language, shown.text) == ("text", "shown\n")
+    assert (left_out.not_run, left_out.spark) == ("needs a network", False)
+    assert (spark.not_run, spark.spark) == ("", True)
+
+
+@pytest.mark.parametrize(
+    ("shown", "is_shown"),
+    [
+        ("a\nb\nc\n", True),
+        ("a\n…\nc\n", True),
+        ("…\nb\n…\n", True),
+        ("a\nb\nc\n…\n", True),
+        ("a\nc\n", False),
+        ("…\nb\n", False),
+        ("a\n…\nd\n", False),
+        ("…\nc\n…\nb\n…\n", False),
+    ],
+)
+def test_a_line_of_dots_stands_for_lines_left_out(shown: str, is_shown: bool) -> None:
+    assert readme.is_shown("a\nb\nc\n", shown) is is_shown
+
+
+def test_only_our_own_commands_run_and_end_with_the_status_that_their_block_says(tmp_path: Path) -> None:
+    (refused,) = blocks("<!-- status 2 -->\n```console\n$ python -m broker config no.such.setting\n```\n")
+    assert refused.status == 2
+    check_console(refused, tmp_path)
+    (command,) = commands(refused)
+    with pytest.raises(ValueError, match=r"ended with 2: python -m broker: there is no setting 'no\.such\.setting'"):
+        run_command(command, root=ROOT, folder=tmp_path)
+    (strange,) = commands(blocks("```console\n$ rm -r x\n```\n")[0])
+    with pytest.raises(ValueError, match="is neither brokerside nor python -m; mark it as not run"):
+        run_command(strange, root=ROOT, folder=tmp_path)
+
+
+def test_broken_links_are_seen(tmp_path: Path) -> None:
+    (tmp_path / "there.md").touch()
+    text = "# A `b` heading\n[a](there.md) [b](gone.md) [c](#a-b-heading) [d](#gone) [e](https://kafka.apache.org)\n"
+    assert list(broken_links(text, tmp_path)) == ["gone.md leads nowhere", "#gone is no heading"]
+    (tmp_path / "there.md").write_text("## Here\n")
+    text = "[a](there.md#here) [b](there.md#gone) [c](../there.md)"
+    assert list(broken_links(text, tmp_path)) == ["there.md#gone is no heading", "../there.md leads nowhere"]

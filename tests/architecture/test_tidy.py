@@ -11,7 +11,7 @@ import re
 import tokenize
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -114,3 +114,41 @@ def test_the_top_level_holds_what_it_should_and_every_folder_is_a_package() -> N
     assert [package for package in PACKAGES if not (ROOT / package / "py.typed").is_file()] == []
     folders = {path.parent for top in EVERYTHING for path in (ROOT / top).rglob("*.py")}
     assert [folder for folder in folders if not (folder / "__init__.py").is_file()] == []
+
+
+@pytest.mark.parametrize(
+    ("check", "path", "text", "complaint"),
+    [
+        (too_long, "log/a.py", "def f():\n" + "    x = 1\n" * 70, "log/a.py:1: f has 71 lines; at most 70 are allowed"),
+        (too_long, "log/a.py", 'def f():\n    """Say.\n\n    More.\n    """\n' + "    x = 1\n" * 69, None),
+        (too_long, "log/a.py", "x = 1\n" * 501, "log/a.py:501: has 501 lines; at most 500 are allowed"),
+        (too_long, "tests/log/test_a.py", "x = 1\n" * 501, None),
+        (hidden_inputs, "log/a.py", "import random", "log/a.py:1: hides an input: import random"),
+        (hidden_inputs, "log/cli/a.py", "import random", "log/cli/a.py:1: hides an input: import random"),
+        (hidden_inputs, "log/a.py", "from time import time", "log/a.py:1: hides an input: from time import time"),
+        (hidden_inputs, "log/a.py", "\nos.environ['A']", "log/a.py:2: hides an input: os.environ"),
+        (hidden_inputs, "log/a.py", "x = hash('a')", "log/a.py:1: hides an input: hash('a')"),
+        (hidden_inputs, "log/a.py", "open('a')", "log/a.py:1: hides an input: open('a')"),
+        (hidden_inputs, "log/storage/files.py", "open('a')", None),
+        (hidden_inputs, "spark_analysis/a.py", "import time; os.environ['A']", None),
+        (unexplained, "log/a.py", "x = 1  # noqa: A002\n", "log/a.py:1: # noqa: A002 does not say why"),
+        (unexplained, "log/a.py", "x = 1  # fmt: off\n", "log/a.py:1: # fmt: off does not say why"),
+        (unexplained, "log/a.py", "x = 1  # noqa: A002 - the field's word.\n", None),
+    ],
+)  # fmt: skip
+def test_a_broken_rule_is_seen(check: Any, path: str, text: str, complaint: str | None) -> None:
+    found = check([Module(path, path.removesuffix(".py").replace("/", "."), text, ast.parse(text))])
+    assert [str(each) for each in found] == ([] if complaint is None else [complaint])
+
+
+@pytest.mark.parametrize(
+    ("text", "is_seen"),
+    [
+        ("see /" + "root/x", True),
+        ("https://pypi" + ".org/simple", True),
+        ("/var/lib/kafka", False),
+        ("a/work/b", False),
+    ],
+)
+def test_words_of_one_machine_are_seen(text: str, is_seen: bool) -> None:
+    assert bool(list(stored_words([("a.md", text)]))) is is_seen

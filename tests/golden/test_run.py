@@ -90,6 +90,14 @@ NO_BROKER: dict[str, Any] = {
 }
 
 
+@pytest.mark.parametrize(("version", "status"), [("4.2.0", 0), ("4.3.1", 1)])
+def test_the_answer_is_that_of_the_release_that_the_source_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], version: str, status: int
+) -> None:
+    write(tmp_path / "s.json", [NO_BROKER], "striped_replica_placer", source=f"Apache Kafka {version}, OpenJDK 17")
+    assert run(tmp_path, capsys)[0] == status
+
+
 SOURCES = ["Apache Kafka 4.9.0, OpenJDK 17", "Apache Kafka 4.0.0-SNAPSHOT " + "0" * 40, "Apache Kafka", "test", "", 431]
 
 
@@ -101,6 +109,11 @@ def test_a_source_that_is_no_known_release_is_refused_in_one_sentence(
     status, lines = run(tmp_path, capsys)
     assert (status, lines[0], lines[2:]) == (1, "a.json: 0 passed, 1 failed", ["0 passed, 1 failed"])
     assert lines[1] == f"  source {source!r} {KNOWN}"
+
+
+def test_a_source_may_name_the_commit_of_a_released_version(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "a.json", [CASE], source=f"Apache Kafka 4.1.2 {'0' * 40}, OpenJDK 21")
+    assert run(tmp_path, capsys)[0] == 0
 
 
 @pytest.mark.parametrize("source", [*SOURCES, "4.9.0", "4.4.0-SNAPSHOT", "4.3.1", RELEASED])
@@ -117,6 +130,29 @@ def test_a_log_case_names_a_version_or_what_other_files_name(
     assert (status, lines[0], lines[2:]) == (1, "case-1: 0 passed, 1 failed", ["0 passed, 1 failed"])
     assert lines[1].startswith("  case-1: source ")
     assert lines[1].endswith(KNOWN)
+
+
+def test_a_folder_without_a_case_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "README.md").write_text("no vectors here", encoding="utf-8")
+    assert main(["golden", str(tmp_path)]) == 1
+    shown = capsys.readouterr()
+    assert shown.out == "0 passed, 0 failed\n"
+    assert shown.err == f"{tmp_path}: no golden vectors found\n"
+
+
+def test_an_archive_without_a_case_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "a.json", [CASE])
+    with tarfile.open(tmp_path / "empty.tar.xz", "w:xz"):
+        pass
+    assert run(tmp_path, capsys) == (
+        1,
+        [
+            "a.json: 1 passed, 0 failed",
+            "empty.tar.xz: 0 passed, 1 failed",
+            "  has no cases",
+            "1 passed, 1 failed",
+        ],
+    )
 
 
 @pytest.mark.parametrize(
@@ -242,6 +278,14 @@ def test_a_damaged_archive_is_a_failure_and_not_the_end(tmp_path: Path) -> None:
     assert [(result.name, result.failed_count) for result in results] == [("cut.tar.xz", 1)]
     assert results[0].problem is not None
     assert results[0].problem.startswith("cannot be unpacked: ")
+
+
+def test_cases_in_an_archive_are_named_by_their_path_in_it(tmp_path: Path) -> None:
+    (tmp_path / "set.tar.xz").write_bytes(b"")
+    with tarfile.open(tmp_path / "set.tar.xz", "w:xz") as archive:
+        archive.add(Path(__file__), arcname="visible/odd/case.json")
+    (result,) = run_folder(tmp_path)
+    assert (result.name, result.passed_count, result.failures[0].case) == ("set.tar.xz/visible/odd", 0, "odd")
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from tests.golden import consumers
 from tests.kafka import batches, controllers, differential, placement, programs
 from tests.kafka.areas import DIFFERENCE_COUNT_MAX, Area, Found, Tally, fewer, run, shrunk
 from tests.kafka.jvm import Json, KafkaJvm
+from tests.kafka.releases import VERSIONS, WITH_ADMIN_UTILS
 
 SEED = 20250909
 CASES = {**dict.fromkeys(placement.AREAS, 400), "logs": 200, "dumps": 300, "controller": 100}
@@ -65,6 +66,21 @@ def test_areas_get_the_same_time_and_one_with_differences_ends_alone() -> None:
     assert list(tally.lines())[-1].split() == ["all", cases, "cases", answers, "answers", "5", "differences"]
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 8, 33])
+def test_one_item_of_many_is_found(size: int) -> None:
+    area = Area[list[int]](
+        name="one", draw=lambda _seed, _number: [], difference=lambda case: "it" if 0 in case else None, smaller=fewer
+    )
+    assert shrunk(area, list(range(size)), "it") == ([0], "it")
+
+
+def test_an_unknown_area_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        differential.main(["--area", "logs,unheard"])
+    assert ended.value.code == 2
+    assert "no area unheard; there are admin_utils," in capsys.readouterr().err
+
+
 @pytest.mark.kafka
 @pytest.mark.parametrize("name", differential.AREAS)
 def test_the_first_cases_of_every_area_agree(kafka: KafkaJvm, name: str) -> None:
@@ -75,6 +91,13 @@ def test_the_first_cases_of_every_area_agree(kafka: KafkaJvm, name: str) -> None
         if (difference := area.difference(case := area.draw(SEED, number))) is not None
     ]
     assert found == []
+
+
+@pytest.mark.kafka
+def test_what_answers_is_the_release_that_was_asked_for(kafka: KafkaJvm) -> None:
+    assert kafka.source().startswith(f"Apache Kafka {VERSIONS[kafka.release]}, OpenJDK ")
+    names = [area.name for area in differential.open_areas(kafka)]
+    assert (set(placement.CLASSIC) <= set(names)) is (kafka.release <= WITH_ADMIN_UTILS)
 
 
 @pytest.mark.kafka

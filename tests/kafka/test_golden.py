@@ -21,8 +21,14 @@ from tests.kafka.golden.writing import (
     CLASSIC,
     GIVEN,
     GIVEN_ARCHIVE,
+    ROWS_SHOWN_MAX,
     algorithms,
+    archived,
+    case_text,
     cases_by_name,
+    digested,
+    envelope,
+    given_cases,
     write_logs,
     write_placement,
 )
@@ -88,6 +94,45 @@ def test_every_checked_in_file_names_a_released_kafka() -> None:
     assert Release("4.0.1") == WITH_ADMIN_UTILS
 
 
+def test_an_archive_depends_on_names_and_contents_alone(tmp_path: Path) -> None:
+    for order in (("a", "b"), ("b", "a")):
+        for name in order:
+            path = tmp_path / order[0] / "case" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(name)
+    (tmp_path / "a" / "case" / "a").chmod(0o600)
+    assert archived(tmp_path / "a") == archived(tmp_path / "b")
+    (tmp_path / "a" / "case" / "a").write_text("c")
+    assert archived(tmp_path / "a") != archived(tmp_path / "b")
+
+
+def test_texts_have_a_case_or_an_operation_a_line_and_read_back() -> None:
+    cases = [{"name": "é\ud800", "input": {}, "expected": {}}, {"name": "b", "input": {}, "expected": {}}]
+    text = envelope("java_random", "Apache Kafka 4.3.1, OpenJDK 17", cases)
+    assert text.isascii()
+    assert len(text.splitlines()) == 2 + len(cases)
+    assert json.loads(text)["cases"] == cases
+    case = {"case": "a", "ops": [{"op": "roll"}, {"op": "flush"}], "names": ["x", "y"], "ratio": 0.1, "none": []}
+    assert json.loads(case_text(case)) == case
+    assert '{"op":"roll"},\n{"op":"flush"}\n' in case_text(case)
+
+
+def test_a_digest_stands_for_a_large_matrix_alone() -> None:
+    rows = [[number % 7] for number in range(ROWS_SHOWN_MAX + 1)]
+    shown = {"replicas": rows[:-1], "first_partition": 3}
+    assert digested(shown, 3) == shown
+    digest = digested({"replicas": rows, "first_partition": 3}, 3)
+    assert digest["count"] == len(rows)
+    assert digest["head"] == rows[:5]
+    assert digest["tail"] == rows[-5:]
+    assert digest["sha256"] != digested({"replicas": rows}, 0)["sha256"]
+
+
+def test_the_inputs_are_those_of_the_checked_in_cases() -> None:
+    cases = json.loads((GIVEN / "java_random.json").read_text("utf-8"))["cases"]
+    assert given_cases("java_random") == [{"name": case["name"], "input": case["input"]} for case in cases]
+
+
 def test_new_log_cases_are_a_function_of_the_seed() -> None:
     with_cases = cases_by_name(GIVEN_ARCHIVE)
     drawn = [json.dumps(list(random_log_cases(seed, with_cases))) for seed in (5, 5, 6)]
@@ -108,4 +153,21 @@ def test_a_release_that_cannot_be_asked_is_refused_in_one_sentence(
     assert shown.out == ""
     assert shown.err.count("\n") == 1
     assert "allowed are" in shown.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    assert main([str(tmp_path)]) == 2
+    shown = capsys.readouterr()
+    assert shown.err == f"{tmp_path} is there and is no empty folder; give one that can be made\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_without_java_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert main([str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err == "Kafka's own classes cannot be run here: java is not on the PATH\n"
     assert not (tmp_path / "out").exists()

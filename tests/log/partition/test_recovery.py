@@ -37,9 +37,10 @@ from log.partition.recovery import LastShutdown
 from log.record import ControlType, EndTransactionMarker, TimestampOffset
 from log.segments.file_names import CLEANED, DELETED, LOG, OFFSET_INDEX, SWAP, TIME_INDEX
 from log.storage import Fault, FaultKind, FaultyStorage, MemoryStorage, Storage
-from log.storage.checkpoints import LEADER_EPOCH_FILE, EpochEntry
+from log.storage.checkpoints import LEADER_EPOCH_FILE, RECOVERY_POINT_FILE, EpochEntry
 from tests.log.compaction.logs import Written as Compacted
 from tests.log.compaction.logs import config_of, pairs_of
+from tests.log.crash import test_matrix as matrix
 from tests.log.made import DIRECTORY, EPOCH, NOW, appended, batch, config, memory, opened, put, segment, values
 from tests.log.partition.test_side_effects import OpenFiles
 from tests.support.crash import power_loss
@@ -587,6 +588,21 @@ def test_s85_a_recovery_point_beyond_the_end_is_lowered_and_none_is_raised(check
     """The checkpoint of recovery points reached the disk, and the batches that were flushed before it did not."""
     log = restarted(closed_segments(), LastShutdown(clean=False, recovery_point=Offset(checkpointed)))
     assert (log.log_end_offset, log.recovery_point) == (18, found)
+
+
+@pytest.mark.parametrize("content", [b"", b"0\n1\nevents 0\n", b"\0" * 40, b"\xff\xfe"])
+def test_s86_a_recovery_checkpoint_that_cannot_be_read_means_all_of_the_log(content: bytes) -> None:
+    """The checkpoint is damaged: what it protected is recovered from the start, so that damage there is found too."""
+    image = matrix.made(clean=False)
+    flushed = f"events-0/{0:020d}.log"
+    damaged = flipped(image, flushed, len(image.files[flushed]) - 1)
+    trusting = matrix.Broker(stored(damaged))
+    trusting.open()
+    assert (trusting.directory.unreadable, trusting.log.log_end_offset) == ({}, 11)
+    distrusting = matrix.Broker(stored(with_files(damaged, {RECOVERY_POINT_FILE: content})))
+    distrusting.open()
+    assert list(distrusting.directory.unreadable) == ([RECOVERY_POINT_FILE] if content else [])  # Empty: of no log.
+    assert distrusting.log.log_end_offset == 7
 
 
 def test_s88_a_damaged_batch_below_the_recovery_point_is_found_by_its_readers_only() -> None:

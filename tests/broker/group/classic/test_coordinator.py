@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, TypeVar
 
 import attrs
+import pytest
 
 from broker.entropy import SplitMix64
 from broker.error_codes import ErrorCode
@@ -138,6 +139,29 @@ def test_the_first_rebalance_waits_no_longer_than_the_longest_rebalance_timeout(
     assert not any(ticket in driver.answers for ticket in tickets)
     driver.at(7_000)
     assert {driver.joined(ticket).generation for ticket in tickets} == {1}
+
+
+@pytest.mark.parametrize("generation", [0, 2])
+def test_requests_of_another_generation_are_refused(generation: int) -> None:
+    driver = Driver()
+    member, _ = driver.enter()
+    driver.at(3_000)
+    assert driver.synced(driver.sync(member, generation)).error is ErrorCode.ILLEGAL_GENERATION
+    beat = HeartbeatRequest(ticket=driver.next_ticket(), member_id=member, generation=generation)
+    assert driver.answer(HeartbeatResponse, driver.send(beat)).error is ErrorCode.ILLEGAL_GENERATION
+    assert driver.group.commit_error(member, None, generation) is ErrorCode.ILLEGAL_GENERATION
+
+
+def test_a_leader_that_dies_between_join_and_sync_is_dropped_and_the_rest_begin_anew() -> None:
+    driver = Driver()
+    (leader, _), (other, _) = driver.enter(), driver.enter()
+    driver.at(6000)
+    waiting = driver.sync(other, 1)
+    driver.at(6000 + 45_000)
+    assert leader not in driver.group.members
+    assert driver.synced(waiting).error is ErrorCode.REBALANCE_IN_PROGRESS
+    response = driver.joined(driver.join(other))
+    assert (response.generation, response.leader_id) == (2, other)
 
 
 def test_a_static_member_that_bounces_keeps_its_assignment_without_a_rebalance() -> None:
