@@ -1,7 +1,6 @@
-"""Define the colours of every picture and page: light, dark and print themes, and the colours of categories.
+"""Define the colours of every picture and page: light, dark and print themes.
 
-Source: M. Okabe and K. Ito, "Color Universal Design" (2008), for the categories; WCAG 2.2, 1.4.3 and 1.4.11, for the
-contrast.
+Source: WCAG 2.2, 1.4.3 and 1.4.11, for the contrast.
 """
 
 from __future__ import annotations
@@ -65,20 +64,6 @@ PRINT: Final = attrs.evolve(
     LIGHT, page="#fff", ink="#000", quiet="#444", rule="#ccc", link="#000", accent_soft="#fff", blank="#ddd"
 )
 """Paper: black on white, without tinted surfaces."""
-
-CATEGORIES: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
-"""Colours of things that have no order, such as brokers and members: Okabe and Ito's seven, and a grey."""
-_DARK_CATEGORIES: Final = frozenset({"#0072B2", "#009E73", "#D55E00"})
-
-
-def category(place: int) -> str:
-    """Return the colour of the category at the index `place`, 0 or more; the colours repeat after the last."""
-    return CATEGORIES[place % len(CATEGORIES)]
-
-
-def ink_on(colour: str) -> str:
-    """Return the text colour on a category's colour: white on the dark ones, otherwise black."""
-    return "#ffffff" if colour in _DARK_CATEGORIES else "#000000"
 
 
 def themed(selector: str, *roles: str) -> str:

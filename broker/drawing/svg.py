@@ -24,10 +24,8 @@ def document(
     size: tuple[float, float],
     style_sheet: str,
     parts: Iterable[Markup],
-    *,
-    fixed: bool = False,
 ) -> str:
-    """Return the document, without a final line end; `fixed` gives it a width in pixels instead of the page's."""
+    """Return the document, without a final line end; it is as wide as its page."""
     width, height = size
     head = Markup(node("title", title).text + asset("style", style_sheet).text)
     return node(
@@ -38,7 +36,6 @@ def document(
         xmlns="http://www.w3.org/2000/svg",
         class_=class_,
         viewBox=f"0 0 {width} {height}",
-        width=width if fixed else None,
         role="img",
         aria_label=title,
     ).text

@@ -269,11 +269,11 @@ def _message(buffer: memoryview, position: int, offset: int) -> Message:
 
 
 def plain_columns(
-    data: ByteArray, start_position: int, end_position: int, batches: HeaderColumns, rows_max: int = ROWS_MAX
+    data: ByteArray, start_position: int, end_position: int, batches: HeaderColumns
 ) -> Iterator[RecordColumns]:
     """Yield messages that follow one another, each a batch of its own, as columns; raise InvalidRecordError."""
     messages = tuple(_inner_messages(data.data, start_position, end_position))
-    return _columns(data, batches, iter(messages), rows_max, is_one_batch=False)
+    return _columns(data, batches, iter(messages), ROWS_MAX, is_one_batch=False)
 
 
 def _columns(

@@ -64,18 +64,15 @@ def scan_headers(
     return joined(chunks)
 
 
-def header_chunks(
-    data: BytesLike, *, start_position: int = 0, end_position: int | None = None, reader: BatchReader = BatchReader.FILE
-) -> Iterator[HeaderColumns]:
+def header_chunks(data: BytesLike) -> Iterator[HeaderColumns]:
     """Yield the headers of `scan_headers` in bounded pieces, for files of any size."""
     array = as_array(data)
-    end = end_within(len(array), start_position, end_position)
-    position = min(start_position, end)
+    position = 0
     while True:  # Each turn moves on by a batch at least, or ends.
-        chunk = walk(array, position, end, reader is BatchReader.FILE)
+        chunk = walk(array, position, len(array), is_file_reader=True)
         yield chunk
         position = chunk.end_position
-        if chunk.damage is not None or position >= end:
+        if chunk.damage is not None or position >= len(array):
             return
 
 

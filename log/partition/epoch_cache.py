@@ -68,11 +68,6 @@ class LeaderEpochCache:
         return self._shown
 
     @property
-    def latest_entry(self) -> EpochEntry | None:
-        """Return the entry of the latest epoch."""
-        return self._entries[-1] if self._entries else None
-
-    @property
     def earliest_entry(self) -> EpochEntry | None:
         """Return the entry of the earliest epoch."""
         return self._entries[0] if self._entries else None
@@ -95,11 +90,6 @@ class LeaderEpochCache:
         if epoch is None:
             return self._entries[-2].epoch if len(self._entries) > 1 else None
         place = bisect_right(self._entries, epoch - 1, key=_epoch_of)
-        return self._entries[place - 1].epoch if place else None
-
-    def epoch_for_offset(self, offset: int) -> LeaderEpoch | None:
-        """Return the epoch that wrote `offset`, None if it lies before the first entry."""
-        place = bisect_right(self._entries, offset, key=_start_offset_of)
         return self._entries[place - 1].epoch if place else None
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> EpochEndOffset | None:

@@ -90,10 +90,6 @@ class IndexFile(ABC):
         """Return the size of the file in bytes, including the reserved rest."""
         return self._file.size_bytes
 
-    def can_append(self, offset: int) -> bool:
-        """Return whether `offset` fits into 31 bits relative to the base offset."""
-        return 0 <= offset - self.base_offset <= RELATIVE_OFFSET_MAX
-
     def relative(self, offset: int) -> int:
         """Return `offset` minus the base offset; raise IndexOffsetOverflowError if that needs more than 31 bits."""
         relative_offset = offset - self.base_offset

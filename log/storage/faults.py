@@ -1,8 +1,7 @@
 """Inject one disk fault, at a chosen file and a chosen operation; everything before and after works.
 
 A path matches a pattern as a shell's would; the file that `replace` writes first counts as the one that it replaces. A
-fault strikes once, at the first operation of its kind on a path that matches, after `passed_count` others. A lost tail
-and writes out of order show after power loss only: `tests.support.crash.{lost_tail, reordered_writes}`.
+fault strikes once, at the first operation of its kind on a path that matches, after `passed_count` others.
 
 Source: Ganesan et al., Redundancy Does Not Imply Fault Tolerance (FAST 2017); Rebello et al. (USENIX ATC 2020).
 """

@@ -60,7 +60,7 @@ def election_text(partitions: Iterable[tuple[str, int]]) -> str:
     return json.dumps({"partitions": listed}, separators=(",", ":"))
 
 
-def needs_election(plan: Reassignment, done: Completion) -> Int64Array:
+def needs_election(done: Completion) -> Int64Array:
     """Return the places whose preferred leader does not lead at completion, int64[n]; they need an election."""
     return np.flatnonzero(done.leader != done.preferred)
 
@@ -113,7 +113,7 @@ def plan_texts(
     steps = []
     for number, part in enumerate(batches, start=1):
         batch, election = f"batch-{number:02d}.json", f"preferred-election-{number:02d}.json"
-        places = needs_election(part, completion(part))
+        places = needs_election(completion(part))
         elect = election if places.size else None
         steps.append(Step(reassignment=batch, election=elect, copies=bool(part.added.any())))
         files[batch] = reassignment_json(part)

@@ -59,7 +59,6 @@ class Tally:
     leader_changes_least: int
     moved_bytes: int | None = None
     moved_bytes_bound: int | None = None
-    moved_or_lost_bound: int | None = None
     moved_bytes_gap: float | None = None
 
     @property

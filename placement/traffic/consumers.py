@@ -24,7 +24,6 @@ from broker.releases import NEWEST, Release
 from placement.consumer.group import Group, Member, Topic
 from placement.consumer.racks import ReplicaRacks
 from placement.consumer.registry import load_assignor
-from placement.consumer.subscribers import same_sets
 from placement.traffic.zones import NO_ZONE, ZonedPartitions
 
 NOW = "now"
@@ -71,11 +70,6 @@ class Consumers:
     def is_zoned(self) -> bool:
         """Return whether every member has a zone."""
         return bool((self.zones != NO_ZONE).all())
-
-    @property
-    def subscribes_alike(self) -> bool:
-        """Return whether all members subscribe to the same topics."""
-        return same_sets(self.group)
 
     def assigned(self, assignor: str, *, release: Release = NEWEST) -> Int32Array:
         """Return int32[G]: the member that gets each partition, -1 for none.

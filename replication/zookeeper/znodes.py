@@ -19,7 +19,6 @@ IDS: Final = "/brokers/ids"
 TOPICS: Final = "/brokers/topics"
 CONTROLLER_NODE: Final = "/controller"
 CONTROLLER_EPOCH: Final = "/controller_epoch"
-DELETIONS: Final = "/admin/delete_topics"
 ISR_CHANGES: Final = "/isr_change_notification"
 
 Held: TypeAlias = CreateTopic | PartitionState | BrokerId | int
@@ -31,7 +30,7 @@ class KafkaZnodes:
 
     def __init__(self) -> None:
         self.tree: ZnodeTree[Held] = ZnodeTree()
-        for path in (IDS, TOPICS, DELETIONS, ISR_CHANGES):
+        for path in (IDS, TOPICS, ISR_CHANGES):
             self.tree.make_way(path)
         self.tree.create(CONTROLLER_EPOCH, 0)
         self.brokers: dict[Session, BrokerId] = {}

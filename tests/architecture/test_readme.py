@@ -100,6 +100,10 @@ def test_a_document_is_short_enough_to_be_read(document: str) -> None:
     assert readme.word_count(TEXTS[document]) <= readme.WORDS_MAX[document]
 
 
+def test_all_documents_together_are_short_enough() -> None:
+    assert sum(map(readme.word_count, TEXTS.values())) <= readme.WORDS_MAX_TOGETHER
+
+
 EXAMPLE = """# One
 
 ```python

@@ -128,7 +128,7 @@ def _run(cluster: Cluster, folder: Path, before: ClusterView, plan: Reassignment
         arguments = ["--reassignment-json-file", str(path)]
         done.executed.append(_tool(cluster, REASSIGN, *arguments, "--execute", "--throttle", str(THROTTLE)))
         done.verified.append(_verified(cluster, done, arguments))
-        places = needs_election(part, completion(part))
+        places = needs_election(completion(part))
         if places.size:
             election = folder / f"preferred-election-{number:02}.json"
             election.write_text(election_json(part, places))

@@ -37,7 +37,6 @@ Rebello et al., Can Applications Recover from fsync Failures? (USENIX ATC 2020).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from fnmatch import fnmatchcase
 from itertools import product
 from typing import Final, TypeAlias
 
@@ -137,16 +136,6 @@ def power_loss(recording: Recording, entropy: RandomSource, *, block_size_bytes:
     return _drawn_state(sorted_out(recording, None, block_size_bytes), entropy)
 
 
-def lost_tail(recording: Recording, pattern: str) -> DiskImage:
-    """Return the disk after losing only the unsynced changes of files whose paths match `pattern`."""
-    return _with_loss(recording, pattern, FileHistory.nothing_unsure)
-
-
-def reordered_writes(recording: Recording, pattern: str) -> DiskImage:
-    """Return the disk after losing only the first unsynced write of files whose paths match `pattern`."""
-    return _with_loss(recording, pattern, FileHistory.first_write_missing)
-
-
 def sorted_out(recording: Recording, end: int | None, block_size_bytes: int) -> Disk:
     """Return the first `end` operations of a recording by directory and file, marked durable or pending."""
     directories = {inode: DirectoryHistory(names, ()) for inode, names in _start_names(recording).items()}
@@ -226,18 +215,6 @@ def _drawn_state(disk: Disk, entropy: RandomSource) -> DiskImage:
         inode: entropy.next_int_bound(len(directory.changes) + 1) for inode, directory in disk.directories.items()
     }
     return _image(disk, counts, lambda file: file.drawn(entropy))
-
-
-def _with_loss(recording: Recording, pattern: str, loss: Callable[[FileHistory], bytes]) -> DiskImage:
-    disk = sorted_out(recording, None, BLOCK_SIZE_BYTES)
-    paths, directories = _tree(disk, _all_changes(disk))
-    return DiskImage(
-        {
-            path: loss(disk.files[inode]) if fnmatchcase(path, pattern) else disk.files[inode].everything()
-            for path, inode in paths.items()
-        },
-        directories,
-    )
 
 
 def _all_changes(disk: Disk) -> dict[Inode, int]:

@@ -83,14 +83,6 @@ class FileHistory:
         """Return the content after only the durable changes."""
         return self._content(self.sure_step_count, [options[0] for options in self._options()])
 
-    def first_write_missing(self) -> bytes:
-        """Return the content after every change but the bytes of the first pending write."""
-        parts = [options[-1] for options in self._options()]
-        first = next((place for place, options in enumerate(self._options()) if len(options) > 1), None)
-        if first is not None:
-            parts[first] = NOTHING
-        return self._content(self.step_count, parts)
-
     def contents(self) -> tuple[bytes, ...]:
         """Return every content that the file may have after power loss. Cost: exponential in pending changes."""
         return tuple(dict.fromkeys(self._contents()))

@@ -104,10 +104,8 @@ class _Life:
             wanted = (epoch, end)
         asked = {
             f"end of {epoch}": (_pair(cache.end_offset_for(epoch, end)), wanted),
-            f"epoch of {offset}": (cache.epoch_for_offset(offset), _last([e for e, start in known if start <= offset])),
             f"epoch before {epoch}": (cache.previous_epoch(epoch), _last([e for e, _ in known if e < epoch])),
             "epoch before the latest": (cache.previous_epoch(), _last([e for e, _ in known[:-1]])),
-            "latest entry": (_start_of(cache.latest_entry), known[-1] if known else None),
             "earliest entry": (_start_of(cache.earliest_entry), known[0] if known else None),
             "latest": (cache.latest_epoch, _last([e for e, _ in known])),
         }

@@ -215,7 +215,7 @@ def test_an_election_is_held_where_the_first_replica_does_not_lead_by_itself() -
     table = attrs.evolve(VIEW.partitions, isr=VIEW.partitions.replicas)
     view = attrs.evolve(VIEW, partitions=table)
     plan = Reassignment(view=view, rows=[0, 1, 2], replicas=[[3, 2, 1], [4, 3, 1], [3, 5, -1]])
-    places = needs_election(plan, completion(plan))
+    places = needs_election(completion(plan))
     assert json.loads(election_json(plan, places)) == {"partitions": [{"topic": "orders", "partition": 0}]}
 
 
