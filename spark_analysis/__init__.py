@@ -11,7 +11,7 @@
     parse          Parse dumps out of a DataFrame of files, in batch and as a stream.
     questions/     Ask a question about every cluster of a DataFrame, a module a question.
     history        Ask of a history of clusters which of them got worse.
-    sinks          Append answers to tables of a catalog, with their run and time, a partition a day.
+    sinks          Write answers to tables of a catalog, with their run and time, a partition a day and run.
     studies        Make the runs of a study of replication on Spark: a row for each run.
     engines        Run tasks on Spark or in this process, with the same rows and files.
     tasks          Turn numbers of clusters or dumps into files of rows, wherever tasks run.

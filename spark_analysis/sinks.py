@@ -1,17 +1,20 @@
-"""Append answers to tables of the session's catalog, with the run and time of each row, partitioned by day.
+"""Write answers to tables of the session's catalog, with the run and time of each row; a run replaces its own rows.
 
-What it decides: a table is created by the first append, with the columns `run_id` and `observed_at` before the others
-and `day`, the date of `observed_at` in UTC, after them; it is partitioned by `day`. Its format is the catalog's own, or
-`spark.sql.sources.default`: Parquet in Spark's session catalog, Delta or Iceberg where the session has them.
+What it decides: a table is created by the first write, with the columns `run_id` and `observed_at` beside the others
+and `day`, the date of `observed_at` in UTC; it is partitioned by `day` and `run_id`, so that a run is replaced without
+a look at any other. Its format is the catalog's own, or `spark.sql.sources.default`: Parquet in Spark's session
+catalog. Columns of a table that the rows do not have are null.
 
 Constraints: everything is checked before anything is written: the catalog and the schema are there, a table that is
-there has these columns of these types, and none has rows of this run already. So a run that is repeated is refused, not
-doubled. Nothing is created but tables and their partitions, and nothing of the session is changed. A failure between
-two tables of one run leaves the first, and one within a table may leave a part of it: the next append of the run is
-refused, and says so; delete the rows of the run, and repeat it. Spark moves files into a table before it tells the
-catalog of their partition, so that the folder of the day is looked into as well.
+there has the columns of the rows, of their types, and partitions of its own for each run. Nothing is created but tables
+and their partitions, and nothing of the session is changed. A write that is killed leaves a part of the run, and other
+runs as they were; the same write again makes the run whole. Two writers may not write one run at a time.
 
-Source: Spark 4.3 DataFrameWriter.saveAsTable, which matches columns by name.
+How: a partition of files is replaced by INSERT OVERWRITE, also one of which the catalog was not told, and those of the
+run's other days are dropped. Formats that can overwrite by a condition (Delta, Iceberg) are asked to; none of them had
+a release for Spark 4.3 in November 2026, so that this is not tested.
+
+Source: Spark 4.3 InsertIntoHadoopFsRelationCommand, for the static partitions that are deleted before rows are written.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 import attrs
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -31,8 +34,9 @@ from spark_analysis.frames.inputs import quoted
 DAY: Final = "day"
 SESSION_CATALOG: Final = "spark_catalog"
 _OF_FILES: Final = frozenset({"avro", "csv", "json", "orc", "parquet"})
-"""Formats of tables whose partitions the catalog is told of; Delta and Iceberg list files themselves."""
+"""Formats of tables of files in folders by partition; Delta and Iceberg list files themselves."""
 RUN_COLUMNS: Final = ("run_id", "observed_at")
+PARTITIONED_BY: Final = (DAY, "run_id")
 
 
 @attrs.frozen
@@ -49,10 +53,11 @@ class Run:
 
 
 def append(rows: DataFrame, table: str, *, run: Run) -> None:
-    """Append the rows to a table named CATALOG.SCHEMA.TABLE, or SCHEMA.TABLE of the session's current catalog.
+    """Write the rows of a run to a table named CATALOG.SCHEMA.TABLE, or SCHEMA.TABLE of the session's current catalog.
 
-    Raises UsageError for a name that is none, rows that cannot be stamped, a table with other columns and a run that is
-    in the table already, and InputError if the schema is not there or Spark cannot write.
+    Rows that the table has of this run are replaced. Raises UsageError for a name that is none, rows that cannot be
+    stamped and a table with other columns or partitions, and InputError if the schema is not there or Spark cannot
+    write.
     """
     schema, dot, name = table.rpartition(".")
     if not dot:
@@ -63,45 +68,52 @@ def append(rows: DataFrame, table: str, *, run: Run) -> None:
 
 
 def append_all(spark: SparkSession, tables: Mapping[str, DataFrame], into: str, *, run: Run) -> None:
-    """Append rows to tables of the schema `into`, by name; every table is checked before the first is written.
+    """Write rows to tables of the schema `into`, by name; every table is checked before the first is written.
 
     Raises what `append` raises.
     """
     check_all(spark, tables, into, run=run)
-    stamped = {name: _stamped(rows, run) for name, rows in tables.items()}
-    # Spark tells the catalog of a table that it creates after it has written the rows: of one that is killed in between
-    # only a folder is left, which nobody knows of. So every table is created without rows first.
-    for name, rows in stamped.items():
-        if not spark.catalog.tableExists(_quoted((*parts_of(into), name))):
-            _write(rows.limit(0), into, name)
-    for name, rows in stamped.items():
-        _write(rows, into, name)
+    for name, rows in tables.items():
+        table = _quoted((*parts_of(into), name))
+        stamped = _stamped(rows, run)
+        try:
+            if not spark.catalog.tableExists(table):
+                stamped.limit(0).write.partitionBy(*PARTITIONED_BY).saveAsTable(table)
+            _replace(stamped, table, run)
+        except PySparkException as error:
+            raise InputError(f"cannot be written: {_sentence(error)}", source=f"{into}.{name}") from error
 
 
 def check_all(spark: SparkSession, tables: Mapping[str, DataFrame], into: str, *, run: Run) -> None:
-    """Check the tables of an append without computing their rows; raise what `append_all` raises before it writes."""
+    """Check the tables of a write without computing their rows; raise what `append_all` raises before it writes."""
     check_schema(spark, into)
-    taken = []
     for name, rows in tables.items():
-        quoted_name = _quoted((*parts_of(into), name))
-        if spark.catalog.tableExists(quoted_name):
-            there = spark.table(quoted_name)
-            _check_columns(there, _stamped(rows, run), f"{into}.{name}")
-            if _is_listed(there, run) or _is_unlisted(there, quoted_name, run):
-                taken.append(name)
-    if taken:
-        names = f"table {into}.{taken[0]} has" if len(taken) == 1 else f"tables {', '.join(taken)} of {into} have"
-        raise UsageError(
-            f"{names} rows of run {run.id!r} on {run.day} already; nothing was appended. If an append of this run "
-            "ended early, delete its rows there, and repeat it"
-        )
+        table = _quoted((*parts_of(into), name))
+        if spark.catalog.tableExists(table):
+            _check_columns(spark.table(table), _stamped(rows, run), f"{into}.{name}")
+            _check_partitions(spark, table, f"{into}.{name}")
 
 
-def _write(rows: DataFrame, into: str, name: str) -> None:
-    try:
-        rows.write.mode("append").partitionBy(DAY).saveAsTable(_quoted((*parts_of(into), name)))
-    except PySparkException as error:
-        raise InputError(f"cannot be written: {_sentence(error)}", source=f"{into}.{name}") from error
+def _replace(rows: DataFrame, table: str, run: Run) -> None:
+    """Write the rows of a run in place of those that the table has of it."""
+    spark = rows.sparkSession
+    there = spark.table(table)
+    if _format_of(spark, table) not in _OF_FILES:
+        rows.writeTo(table).overwrite(F.col("run_id") == F.lit(run.id))
+        return
+    given = {name.lower() for name in rows.columns}
+    columns = [
+        F.col(quoted(field.name)) if field.name.lower() in given else F.lit(None).cast(field.dataType).alias(field.name)
+        for field in there.schema.fields
+        if field.name not in PARTITIONED_BY
+    ]
+    place = f"{DAY} = DATE'{run.day}', run_id = {_literal(run.id)}"
+    statement = f"INSERT OVERWRITE TABLE {table} PARTITION ({place})".replace("{", "{{").replace("}", "}}")
+    spark.sql(f"{statement} SELECT * FROM {{rows}}", rows=rows.select(*columns))
+    days = there.where((F.col("run_id") == run.id) & (F.col(DAY) != F.lit(run.day))).select(DAY).distinct()
+    for row in days.collect():
+        other = f"{DAY} = DATE'{row[DAY]}', run_id = {_literal(run.id)}"
+        spark.sql(f"ALTER TABLE {table} DROP IF EXISTS PARTITION ({other})")
 
 
 def check_schema(spark: SparkSession, into: str) -> None:
@@ -135,46 +147,39 @@ def parts_of(into: str) -> tuple[str, ...]:
 def _stamped(rows: DataFrame, run: Run) -> DataFrame:
     if DAY in rows.columns:
         raise UsageError(f"the DataFrame has a column {DAY!r} already")
-    comment = {"comment": "Date of observed_at in UTC, by which the table is partitioned"}
+    comment = {"comment": "Date of observed_at in UTC"}
     return with_run(rows, run.id, run.observed_at).select("*", F.lit(run.day).alias(DAY, metadata=comment))
 
 
 def _check_columns(there: DataFrame, rows: DataFrame, shown: str) -> None:
     found, wanted = _types(there), _types(rows)
-    for name in sorted(found.keys() | wanted.keys()):
-        if found.get(name) != wanted.get(name):
+    for name in sorted(wanted):
+        if found.get(name) != wanted[name]:
             has = f"a column {name!r} of type {found[name]}" if name in found else f"no column {name!r}"
-            given = f"are {wanted[name]}" if name in wanted else "have none of that name"
-            raise UsageError(f"table {shown} has {has}; the rows to append {given}")
+            raise UsageError(f"table {shown} has {has}; the rows to write are {wanted[name]}")
+    for field in there.schema.fields:
+        if field.name.lower() not in wanted and not field.nullable:
+            raise UsageError(f"table {shown} has a column {field.name!r} that may not be null, and the rows have none")
 
 
-def _is_listed(there: DataFrame, run: Run) -> bool:
-    """Return whether the table has rows of the run."""
-    return bool(there.where((F.col("run_id") == run.id) & (F.col(DAY) == F.lit(run.day))).limit(1).count())
+def _check_partitions(spark: SparkSession, table: str, shown: str) -> None:
+    found = [column.name for column in spark.catalog.listColumns(table) if column.isPartition]
+    if _format_of(spark, table) in _OF_FILES and found != list(PARTITIONED_BY):
+        raise UsageError(
+            f"table {shown} is partitioned by {', '.join(found) or 'nothing'}; a run can be replaced where it is "
+            f"partitioned by {', '.join(PARTITIONED_BY)}. Write to another schema, and copy the rows there"
+        )
 
 
-def _is_unlisted(there: DataFrame, table: str, run: Run) -> bool:
-    """Return whether the folder of the day has rows of the run that the catalog does not list.
-
-    If so, the catalog is told of the day, so that the rows can be seen and deleted.
-    """
-    spark = there.sparkSession
+def _format_of(spark: SparkSession, table: str) -> str:
     facts = {row["col_name"]: row["data_type"] for row in spark.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()}
-    kind = facts.get("Provider", "").lower()
-    if kind not in _OF_FILES:
-        return False
-    columns, folder = there.drop(DAY).schema, f"{facts['Location']}/{DAY}={run.day}"
-    try:
-        # Twice: of one folder that is not there Spark logs a warning with a stack, when it looks for a stream's log.
-        found = spark.read.format(kind).schema(columns).load([folder, folder])
-        is_found = bool(found.where(F.col("run_id") == run.id).limit(1).count())
-    except AnalysisException as error:
-        if error.getCondition() != "PATH_NOT_FOUND":
-            raise
-        return False
-    if is_found:
-        spark.sql(f"ALTER TABLE {table} ADD IF NOT EXISTS PARTITION ({DAY} = DATE'{run.day}')")
-    return is_found
+    return str(facts.get("Provider", "")).lower()
+
+
+def _literal(text: str) -> str:
+    """Return a text as SQL writes it."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def _types(rows: DataFrame) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Answers and whole runs are appended to tables of a catalog, each row with its run and its day, and none twice."""
+"""Answers and whole runs are written to tables of a catalog, each row with its run and day; a run replaces its own."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_each_night_is_appended_with_its_run_in_a_partition_of_its_day(
     for name, night in zip((f"{schema}.clusters", f"spark_catalog.{schema}.clusters"), NIGHTS, strict=True):
         sinks.append(rows, name, run=night)
     table = spark.table(f"{schema}.clusters")
-    assert table.columns == ["run_id", "observed_at", *rows.columns, "day"]
+    assert table.columns == ["observed_at", *rows.columns, "day", "run_id"]
     assert sorted(str(day.name) for day in (tmp_path / "history/clusters").glob("day=*")) == [
         "day=2026-11-21", "day=2026-11-22",
     ]  # fmt: skip
@@ -60,50 +60,78 @@ def test_each_night_is_appended_with_its_run_in_a_partition_of_its_day(
     assert table.schema["uneven"].metadata["comment"].startswith("Shares of replicas and of leaders")
 
 
-def test_a_run_is_appended_once(spark: SparkSession, schema: str, rows: DataFrame) -> None:
-    tables = {"first": rows, "second": rows}
-    sinks.append(rows, f"{schema}.second", run=NIGHTS[0])
-    with pytest.raises(UsageError) as caught:
-        sinks.append_all(spark, tables, schema, run=NIGHTS[0])
-    assert str(caught.value) == (
-        "table history.second has rows of run 'night-21' on 2026-11-21 already; nothing was appended. If an append of "
-        "this run ended early, delete its rows there, and repeat it"
-    )
-    assert not spark.catalog.tableExists("history.first")
-    assert spark.table("history.second").count() == 1
+def test_a_run_that_is_written_again_replaces_its_rows_on_whatever_day_and_no_others(
+    spark: SparkSession, schema: str, rows: DataFrame
+) -> None:
+    odd = sinks.Run("it's {7} \\ a/b=c", NIGHTS[0].observed_at)
+    for night in (*NIGHTS, odd, odd, NIGHTS[0], sinks.Run("night-22", LATE)):
+        sinks.append(rows.union(rows), f"{schema}.clusters", run=night)
+    counts = spark.table(f"{schema}.clusters").groupBy("run_id", "day").count().collect()
+    assert sorted((row["run_id"], str(row["day"]), row["count"]) for row in counts) == [
+        (odd.id, "2026-11-21", 2), ("night-21", "2026-11-21", 2), ("night-22", "2026-11-23", 2),
+    ]  # fmt: skip
+    sinks.append(rows.limit(0), f"{schema}.clusters", run=NIGHTS[0])
+    assert spark.table(f"{schema}.clusters").where("run_id = 'night-21'").count() == 0
 
 
-def test_files_of_an_append_that_was_killed_before_the_catalog_knew_their_day_are_not_doubled(
+def test_a_write_that_is_killed_in_the_middle_is_made_whole_by_the_same_write(
     spark: SparkSession, schema: str, rows: DataFrame, tmp_path: Path
 ) -> None:
-    """Spark moves the files of a partition into the table first, and then tells the catalog of the partition."""
+    """The second table fails after the first is there; of the third, files are there of which no catalog was told."""
+    failing = rows.withColumn("fault", F.raise_error(F.lit("killed")).cast("string"))
+    for night in NIGHTS:
+        with pytest.raises(InputError, match=r"^history\.second: cannot be written: .*killed"):
+            sinks.append_all(spark, {"first": rows, "second": failing}, schema, run=night)
+        assert spark.table(f"{schema}.second").where(F.col("run_id") == night.id).count() == 0
+        sinks.append_all(spark, {"first": rows, "second": rows}, schema, run=night)
+    lost = f"day=2026-11-22/run_id={NIGHTS[1].id}"
+    sinks.append(rows, f"{schema}.third", run=NIGHTS[0])
+    shutil.copytree(tmp_path / "history/first" / lost, tmp_path / "history/third" / lost)
+    sinks.append(rows, f"{schema}.third", run=NIGHTS[1])
+    spark.sql(f"msck repair table {schema}.third")
+    for name in ("first", "second", "third"):
+        written = spark.table(f"{schema}.{name}")
+        assert [found(written.where(F.col("run_id") == one.id).select(rows.columns)) for one in NIGHTS] == [
+            found(rows)
+        ] * 2
+
+
+def test_a_column_more_in_the_table_is_null_in_the_rows_that_lack_it(
+    spark: SparkSession, schema: str, rows: DataFrame
+) -> None:
     sinks.append(rows, f"{schema}.clusters", run=NIGHTS[0])
-    sinks.append(rows, f"{schema}.other", run=NIGHTS[1])
-    folder, day = tmp_path / "history", "day=2026-11-22"
-    shutil.copytree(folder / "other" / day, folder / "clusters" / day)
-    with pytest.raises(UsageError, match=r"has rows of run 'night-22' on 2026-11-22 already; nothing was appended"):
+    spark.sql(f"alter table {schema}.clusters add columns (owner string, cost double)")
+    for night in (NIGHTS[1], NIGHTS[0]):
+        sinks.append(rows.drop("uneven"), f"{schema}.clusters", run=night)
+    table = spark.table(f"{schema}.clusters")
+    assert table.select("owner", "cost", "uneven").distinct().collect() == [(None, None, None)]
+    assert found(table.where("run_id = 'night-21'").select("cluster")) == found(rows.select("cluster"))
+
+
+def test_a_table_whose_partitions_are_no_runs_is_refused(spark: SparkSession, schema: str, rows: DataFrame) -> None:
+    sinks.with_run(rows, "old", LATE).withColumn("day", F.lit(NIGHTS[0].day)).write.partitionBy("day").saveAsTable(
+        f"{schema}.clusters"
+    )
+    with pytest.raises(UsageError) as caught:
         sinks.append(rows, f"{schema}.clusters", run=NIGHTS[1])
-    assert spark.table(f"{schema}.clusters").where("run_id = 'night-22'").count() == 1
-    spark.sql(f"alter table {schema}.clusters drop partition (day = date'2026-11-22')")
-    sinks.append(rows, f"{schema}.clusters", run=NIGHTS[1])
-    assert spark.table(f"{schema}.clusters").groupBy("run_id").count().count() == 2
+    assert str(caught.value) == (
+        "table history.clusters is partitioned by day; a run can be replaced where it is partitioned by day, run_id. "
+        "Write to another schema, and copy the rows there"
+    )
 
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ("drop",
-         "table history.clusters has a column 'fault' of type string; the rows to append have none of that name"),
-        ("add", "table history.clusters has no column 'more'; the rows to append are int"),
-        ("type", "table history.clusters has a column 'fault' of type string; the rows to append are int"),
+        ("add", "table history.clusters has no column 'more'; the rows to write are int"),
+        ("type", "table history.clusters has a column 'fault' of type string; the rows to write are int"),
     ],
 )  # fmt: skip
 def test_a_table_with_other_columns_is_left_as_it_is(
     spark: SparkSession, schema: str, rows: DataFrame, change: str, sentence: str
 ) -> None:
     sinks.append(rows, f"{schema}.clusters", run=NIGHTS[0])
-    changed = {"drop": rows.drop("fault"), "add": rows.withColumn("more", F.lit(1)),
-               "type": rows.withColumn("fault", F.lit(1))}[change]  # fmt: skip
+    changed = {"add": rows.withColumn("more", F.lit(1)), "type": rows.withColumn("fault", F.lit(1))}[change]
     with pytest.raises(UsageError) as caught:
         sinks.append(changed, f"{schema}.clusters", run=NIGHTS[1])
     assert str(caught.value) == sentence
@@ -125,37 +153,11 @@ def test_a_schema_that_is_not_there_is_said_in_a_sentence(rows: DataFrame, table
     assert str(caught.value).startswith(sentence)
 
 
-def test_the_catalog_knows_every_table_before_rows_are_written(
-    spark: SparkSession, schema: str, rows: DataFrame
-) -> None:
-    """Of a table whose first rows Spark is killed in, nothing but a folder would be left, which no append may take."""
-    failing = rows.withColumn("fault", F.raise_error(F.lit("killed")).cast("string"))
-    with pytest.raises(InputError, match=r"^history\.first: cannot be written: .*killed"):
-        sinks.append_all(spark, {"first": failing, "second": rows}, schema, run=NIGHTS[0])
-    assert [spark.table(f"{schema}.{name}").count() for name in ("first", "second")] == [0, 0]
-    sinks.append_all(spark, {"first": rows, "second": rows}, schema, run=NIGHTS[0])
-    assert [spark.table(f"{schema}.{name}").count() for name in ("first", "second")] == [1, 1]
-
-
-def test_the_command_refuses_a_run_that_is_there_before_its_job_runs(
-    spark: SparkSession, schema: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sinks, "forgets", lambda spark, into: False)
-    analyse_dumps(LocalEngine(), [DumpInput(str(DUMPS[0]))], None, tmp_path / "out", progress=QUIET, asked=ASKED)
-    run_a, run_b = Sink(schema, "a", LATE), Sink(schema, "b", LATE)
-    check_sink(SparkEngine(spark), run_a, ASKED)
-    append_tables(SparkEngine(spark), run_a, tmp_path / "out", ASKED)
-    with pytest.raises(
-        UsageError, match=r"^tables clusters, .* of history have rows of run 'a' on 2026-11-23 already; "
-    ):
-        check_sink(SparkEngine(spark), run_a, ASKED)
-    check_sink(SparkEngine(spark), run_b, ASKED)
-
-
 def test_every_table_of_a_run_is_appended_as_it_was_written(spark: SparkSession, schema: str, tmp_path: Path) -> None:
     inputs = [DumpInput(str(path), name=path.stem) for path in DUMPS]
     analyse_dumps(LocalEngine(), inputs, None, tmp_path / "out", progress=QUIET, asked=ASKED)
-    append_tables(SparkEngine(spark), Sink(schema, "a", LATE), tmp_path / "out", ASKED)
+    for _ in range(2):
+        append_tables(SparkEngine(spark), Sink(schema, "a", LATE), tmp_path / "out", ASKED)
     tables = {table.name: table for table in (*TABLES, ASKED[0].question.run_table)}
     assert {row.name for row in spark.catalog.listTables(schema)} == set(tables)
     for name, table in tables.items():
