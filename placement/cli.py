@@ -152,7 +152,10 @@ def _brokers(options: AssignOptions) -> tuple[BrokerView, ...]:
         brokers = tuple(BrokerView(id=each) for each in parse_broker_list(options.ids))
     if options.racks is not None:
         data = read_small(options.racks, size_bytes_max=RACKS_BYTES_MAX)
-        rack_of = dict(read_racks(data, source=options.racks.name).for_cluster(""))
+        racks = read_racks(data, source=options.racks.name)
+        rack_of = dict(racks.for_cluster(*([] if options.dump is None else [options.dump.stem])))
+        if not rack_of:
+            raise UsageError(f"--racks {options.racks}: {racks.missing()}")
         brokers = tuple(attrs.evolve(broker, rack=rack_of.get(broker.id, broker.rack)) for broker in brokers)
     out, closed = _named("--fenced", options.fenced, brokers), _named("--cordoned", options.cordoned, brokers)
     if closed and (options.placer_name == "classic" or (options.release or NEWEST) < CORDONING_SINCE):

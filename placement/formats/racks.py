@@ -36,13 +36,17 @@ class Racks:
         return tuple(sorted((dict(self.common) | dict(own)).items()))
 
     def missing(self, *names: str) -> str | None:
-        """Return in words that the clusters of the file have none of these names; None where it gives racks."""
+        """Return in words that the clusters of the file have none of these names; None where it gives racks.
+
+        Without names, the brokers are of no cluster that could be named.
+        """
         if self.for_cluster(*names):
             return None
         shown = [repr(name) for name, _ in self.by_cluster[:_NAMES_SHOWN_MAX]]
+        whose = f"cluster {names[0]!r}" if names else "brokers without a cluster"
+        way = "NAME=DUMP gives a dump such a name" if names else "lines broker,rack are of every cluster"
         return (
-            f"the racks file gives none to cluster {names[0]!r}; its clusters are "
-            f"{listed(shown, len(self.by_cluster))}, and NAME=DUMP gives a dump such a name"
+            f"the racks file gives none to {whose}; its clusters are {listed(shown, len(self.by_cluster))}, and {way}"
         )
 
 

@@ -32,11 +32,10 @@ from broker.units import parse_size
 from broker.wording import counted, listed
 from placement.formats.capacity import CAPACITY_BYTES_MAX, Capacities, read_capacities
 from placement.formats.parsed import ParsedDump
-from placement.formats.racks import RACKS_BYTES_MAX, read_racks
 from spark_analysis.cli.commands import PROGRAM
 from spark_analysis.sources.dumps import FORMATS, DumpInput, read_named, stated_of, with_racks, with_sizes
 from spark_analysis.sources.files import read_small_file
-from spark_analysis.sources.inputs import are_empty, dump_inputs, moment, standard_input
+from spark_analysis.sources.inputs import are_empty, dump_inputs, moment, racks_in, standard_input
 from spark_analysis.tables.answers import answer_text, write_answer
 
 _SUMMARY: Final = "{kind}.json"
@@ -265,8 +264,7 @@ def _completed(view: ClusterView, account: ParsedDump, options: ClusterOptions) 
 def _with_racks(account: ParsedDump, dump: DumpInput, options: ClusterOptions) -> ParsedDump:
     if options.racks is None:
         return account
-    racks = read_racks(read_small_file(options.racks, size_bytes_max=RACKS_BYTES_MAX), source=options.racks)
-    return with_racks(account, racks, dump)
+    return with_racks(account, racks_in(options.racks), dump)
 
 
 def _capacities(options: ClusterOptions) -> Capacities:

@@ -24,7 +24,6 @@ from spark_analysis.report.gates import GATES, failures, gates_of
 from spark_analysis.report.model import GivenInput, Report
 from spark_analysis.report.since import courses
 from spark_analysis.sources.dumps import FORMATS, DumpInput, read_zones, size_bytes, stated_of
-from spark_analysis.sources.files import name_of
 from spark_analysis.sources.inputs import (
     STDIN,
     STDIN_NAME,
@@ -38,6 +37,7 @@ from spark_analysis.sources.inputs import (
     with_groups_of,
     with_sizes_of,
 )
+from spark_analysis.sources.listing import name_of
 from spark_analysis.sources.series import grouping_of
 
 _EMPTY: Final = (

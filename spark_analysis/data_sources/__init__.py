@@ -10,7 +10,6 @@ Only the modules of data sources and the registry import pyspark.
 - kafka_groups: Read what kafka-consumer-groups --describe printed as `spark.read.format("kafka_groups")`.
 - kafka_log: Read the records of segment files as `spark.read.format("kafka_log")`.
 - options: Check the options of a data source, each against what it allows.
-- listing: Find the files that the paths of a data source name, and group them by size into tasks.
 - dump_rows: Turn dumps into rows of one table, a fault row for each input or entry that cannot be used.
 - metadata_rows: Turn metadata logs into rows of one table: the state at moments, or the history as events.
 - group_batches: Turn what kafka-consumer-groups printed into rows of one table of kafka_groups.
@@ -20,7 +19,7 @@ Only the modules of data sources and the registry import pyspark.
 - log_batches: Turn the chunks of a scan into one row per batch, with what its records add up to.
 - committed: Choose the batches that a consumer with isolation.level=read_committed is given.
 - tiered: Read a tiered segment that is stored in chunks: its manifest, its chunks, and its transaction index.
-- source: Share what the data sources have in common: the option `table`, the schema, a group of inputs a task.
+- source: Share what the data sources have in common: the option `table`, the schema, inputs grouped into tasks.
 - spark_types: Turn a table's columns into Spark's schema, and check a schema that the user gives.
 """
 

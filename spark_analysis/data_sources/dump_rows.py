@@ -13,10 +13,10 @@ import pyarrow as pa
 from broker.cluster import ClusterView
 from broker.errors import BrokersideError, InputError
 from placement.formats.parsed import ParsedDump, Reject
-from placement.formats.racks import RACKS_BYTES_MAX, Racks, read_racks
+from placement.formats.racks import Racks
 from spark_analysis.data_sources.options import DROP, FAILFAST
 from spark_analysis.sources.dumps import DumpInput, fault_of, read_named, unusable, with_racks, with_sizes
-from spark_analysis.sources.files import read_small_file
+from spark_analysis.sources.inputs import racks_in
 from spark_analysis.tables import schemas as tables
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.view_columns import ColumnRows, Constants, broker_columns, cluster_columns, partition_columns
@@ -40,9 +40,7 @@ def table_batches(request: DumpRequest, dumps: Iterable[DumpInput]) -> Iterator[
 
     Raises InputError for racks or sizes that cannot be used, and with FAILFAST for the first fault.
     """
-    racks = None
-    if request.racks is not None:
-        racks = read_racks(read_small_file(request.racks, size_bytes_max=RACKS_BYTES_MAX), source=request.racks)
+    racks = None if request.racks is None else racks_in(request.racks)
     for dump in dumps:
         yield from dump_batches(request, dump, racks)
 
@@ -132,15 +130,15 @@ def _rows(
 
 
 def _missing(request: DumpRequest, view: ClusterView, source: str) -> Iterator[pa.RecordBatch]:
-    """Yield a row with a fault, in the table of partitions, for a cluster of which not every partition is listed."""
-    sentence = view.wholeness.sentence
-    if sentence is None or request.mode == DROP:
+    """Yield a row with a fault, in the table of partitions, for partitions that are not listed, and for racks."""
+    faults = [each for each in (view.wholeness.sentence, view.racks_missing) if each is not None]
+    if not faults or request.mode == DROP:
         return
     if request.mode == FAILFAST:
-        raise InputError(sentence, source=source)
+        raise InputError(faults[0], source=source)
     if request.table.name == tables.CLUSTER_PARTITIONS.name:
-        values = {"cluster": [view.name], "source": [source], "fault": [sentence]}
-        yield ColumnRows(1, values).batch(request.table, Constants())
+        known = Constants({"cluster": view.name, "source": source})
+        yield ColumnRows(len(faults), {"fault": faults}).batch(request.table, known)
 
 
 def _read(request: DumpRequest, parsed: ParsedDump) -> Iterator[pa.RecordBatch]:

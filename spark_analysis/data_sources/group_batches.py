@@ -13,6 +13,7 @@ import attrs
 import pyarrow as pa
 
 from broker.errors import BrokersideError
+from broker.wording import encodable
 from placement.consumer.described_groups import DescribedMember, described_groups
 from placement.formats.group_tables import GroupTable, GroupTables, OffsetRow, StateRow
 from placement.formats.member_zones import MemberZones
@@ -62,13 +63,14 @@ def group_batches(request: GroupRequest, clusters: Iterable[ClusterFiles]) -> It
 def _rows(request: GroupRequest, cluster: ClusterFiles, zones: MemberZones | None) -> Iterator[pa.RecordBatch]:
     files: list[GroupTables] = []
     for path in cluster.paths:
+        said = encodable(path)
         try:
-            check_readable(path)
-            files.append(read_groups(path))
+            check_readable(path, source=said)
+            files.append(read_groups(path, source=said))
         except BrokersideError as error:
             if request.mode == FAILFAST:
                 raise
-            account = unusable(DumpInput(path, cluster.cluster), error)
+            account = unusable(DumpInput(path, cluster.cluster, source=said), error)
             yield from account_batches(request.table, request.mode, account, fault_of(error))
     described = described_groups(files, cluster=cluster.cluster, zones=zones)
     for one in described.tables:

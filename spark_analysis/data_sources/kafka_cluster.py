@@ -1,12 +1,14 @@
 """Read dumps of clusters in every known format as `spark.read.format("kafka_cluster")`.
 
-A cluster is called as its file
-without folder and ending, or by its path where two would be alike; with the option `cluster` as that says, {file} and
-{folder} in it being those of the input.
+A cluster is called as its input's path below what is loaded, without ending (sources/listing.py), or as the option
+`cluster` says, {file} and {folder} in it being those of the input. Inputs of one name are faults.
 
 It takes the options `table` (partitions, brokers, clusters, rejects, inputs); `mode`; `format` instead of guessing;
-`cluster`; `racks`, `sizes` and `min_isr` as of a report, sizes of several clusters as {"NAME": "FILE"};
-`recursiveFileLookup`; `task_bytes`, about so many bytes of input a task (64 MiB), a compressed file counting 16 times.
+`cluster`; `racks`, `sizes` and `min_isr` as of a report, sizes of several clusters as {"NAME": "FILE"}; `clusters`,
+names with commas: inputs of others are not opened; `pushdown`, which takes a query's filters on `cluster` as kafka_log
+takes filters; `recursiveFileLookup`, `pathGlobFilter`, `ignoreMissingFiles` as Spark's own sources; `task_bytes`, about
+so many bytes of input a task (64 MiB), a compressed file counting 16 times. A schema given to the reader chooses
+columns.
 
 Constraints: the driver lists files and opens none; each input is parsed once, on an executor. Faults are rows
 (dump_rows.py).
@@ -24,34 +26,27 @@ Source: pyspark.sql.datasource, 4.3.
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
+
+import attrs
+import pyarrow as pa
 
 from broker.errors import UsageError
 from broker.ids import INT32_MAX
 from spark_analysis.data_sources.dump_rows import DumpRequest, table_batches
-from spark_analysis.data_sources.listing import TASK_BYTES, grouped, input_files
 from spark_analysis.data_sources.options import MODES, GivenOptions, absolute_path
-from spark_analysis.data_sources.source import TASK_BYTES_MAX, TableSource, TaskReader
+from spark_analysis.data_sources.source import LISTING_OPTIONS, FileReader, TableSource, TakesFilters
 from spark_analysis.sources.dumps import FORMATS, DumpInput
-from spark_analysis.sources.files import name_of
-from spark_analysis.sources.inputs import named_by
+from spark_analysis.sources.inputs import clashes, named_by, source_of
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.schemas import CLUSTER_TABLES
 
 NAME: Final = "kafka_cluster"
 OPTIONS: Final = (
-    "table",
-    "mode",
-    "format",
-    "cluster",
-    "racks",
-    "sizes",
-    "min_isr",
-    "recursiveFileLookup",
-    "task_bytes",
+    *("table", "mode", "format", "cluster", "clusters", "racks", "sizes", "min_isr", "pushdown"),
+    *LISTING_OPTIONS,
 )
 
 
@@ -60,7 +55,7 @@ class KafkaClusterSource(TableSource):
 
     NAME, TABLES, OPTIONS = NAME, CLUSTER_TABLES, OPTIONS
 
-    def reader_of(self, given: GivenOptions, table: Table, columns: tuple[str, ...]) -> TaskReader:
+    def reader_of(self, given: GivenOptions, table: Table, columns: tuple[str, ...]) -> FileReader:
         """Return a reader of groups of dumps."""
         racks = given.text("racks")
         request = DumpRequest(
@@ -70,32 +65,54 @@ class KafkaClusterSource(TableSource):
             None if racks is None else absolute_path(racks),
             given.number("min_isr", low=1, high=INT32_MAX),
         )
-        return TaskReader(partial(table_batches, request), dump_groups(given))
+        return cluster_reader(partial(table_batches, request), given)
 
 
-def dump_groups(given: GivenOptions) -> list[list[DumpInput]]:
-    """Return the inputs that the options name, those of one task together."""
-    files = input_files(given.paths(), recursive=given.flag("recursiveFileLookup", False))
-    named = cluster_names([file.path for file in files], given.text("cluster"))
+class ClusterReader(FileReader):
+    """Read dumps or metadata logs, those of the clusters `names` alone unless it is None."""
+
+    names: frozenset[str] | None = None
+
+    def wants(self, one: DumpInput) -> bool:
+        """Return whether an input may hold a wanted cluster; one of several has the input's name and more."""
+        return self.names is None or any(name.startswith(one.name or "") for name in self.names)
+
+
+class FilteredClusterReader(ClusterReader, TakesFilters):
+    """Read dumps or metadata logs, leaving out clusters that the filters of a query exclude."""
+
+    def narrow(self, column: str, relation: str, value: Any) -> None:
+        """Leave out inputs by their cluster."""
+        if column == "cluster" and relation in ("=", "in"):
+            values = frozenset(value) if relation == "in" else frozenset([value])
+            self.names = values if self.names is None else self.names & values
+
+
+def cluster_reader(read: Callable[[Any], Iterator[pa.RecordBatch]], given: GivenOptions) -> ClusterReader:
+    """Return a reader of the inputs that the options name."""
+    kind = FilteredClusterReader if given.flag("pushdown", False) else ClusterReader
+    reader = kind(read, cluster_inputs(given), given)
+    reader.names = frozenset(given.names("clusters")) or None
+    return reader
+
+
+def cluster_inputs(given: GivenOptions) -> list[DumpInput]:
+    """Return the inputs that the options name; those of one name are refused, each when it is read."""
+    named = named_files(given)
     sizes = _sizes(given.text("sizes"), list(named.values()))
-    kind = given.text("format")
-    if kind is not None:
-        kind = given.choice("format", FORMATS)
-    dumps = {path: DumpInput(path, name, kind, sizes=sizes.get(name)) for path, name in named.items()}
-    task_bytes = given.number("task_bytes", low=1, high=TASK_BYTES_MAX) or TASK_BYTES
-    return [[dumps[file.path] for file in group] for group in grouped(files, task_bytes)]
+    kind = None if given.text("format") is None else given.choice("format", FORMATS)
+    dumps = [DumpInput(path, name, kind, sizes=sizes.get(name), source=source_of(path)) for path, name in named.items()]
+    refused = clashes(dumps)
+    return [attrs.evolve(dump, refused=refused.get(dump.path)) for dump in dumps]
 
 
-def cluster_names(paths: Sequence[str], pattern: str | None) -> dict[str, str]:
-    """Return the name of the cluster of each path, as the option `cluster` says where it is given.
+def named_files(given: GivenOptions) -> dict[str, str]:
+    """Return the name of the cluster of each file, as the option `cluster` says where it is given.
 
     Raises UsageError as `named_by` does.
     """
-    if pattern is not None:
-        return {path: named_by(pattern, path) for path in paths}
-    stems = {path: name_of(path) for path in paths}
-    count = Counter(stems.values())
-    return {path: stem if count[stem] == 1 else path for path, stem in stems.items()}
+    pattern = given.text("cluster")
+    return {file.path: file.name if pattern is None else named_by(pattern, file.path) for file in given.files()}
 
 
 def _sizes(text: str | None, names: Sequence[str]) -> Mapping[str, str]:

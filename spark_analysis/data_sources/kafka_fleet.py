@@ -21,13 +21,14 @@ import pyarrow as pa
 from broker.errors import UsageError
 from placement.placers.registry import load_placer
 from spark_analysis.data_sources.dump_rows import view_rows
-from spark_analysis.data_sources.options import GivenOptions, local_path
+from spark_analysis.data_sources.options import GivenOptions
 from spark_analysis.data_sources.source import TableSource, TaskReader
 from spark_analysis.fleet.generate import Fleet, make_clusters
 from spark_analysis.fleet.place import place_cluster
 from spark_analysis.fleet.reading import load_recipe
 from spark_analysis.fleet.recipe import CLUSTER_COUNT_MAX, SEED_MAX, Recipe
 from spark_analysis.fleet.views import simulated_view
+from spark_analysis.sources.listing import local_path
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.schemas import FLEET_PARTITIONS, FLEET_TABLES
 from spark_analysis.tables.view_columns import Constants

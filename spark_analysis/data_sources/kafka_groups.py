@@ -1,12 +1,11 @@
 """Read what kafka-consumer-groups --describe printed as `spark.read.format("kafka_groups")`.
 
-A file is a cluster by itself, called as the file without
-folder and ending, so that groups and partitions meet under one name; the option `cluster` puts files of one cluster
-together: all of them with a name, those of a folder with `{folder}`.
+A cluster is called as of kafka_cluster, so that groups and partitions meet under one name. Files of one name are of one
+cluster; the option `cluster` puts them together: all of them with a name, those of a folder with `{folder}`.
 
 It takes the options `table` (members, offsets, states, rejects, inputs); `mode`; `cluster`; `zones`, a file of lines
 host,zone or client id,zone, or these after a cluster, where a name that ends in * stands for all that begin so;
-`recursiveFileLookup`; `task_bytes`. Members are taken to subscribe to what their group holds.
+those of listing files as of kafka_cluster. Members are taken to subscribe to what their group holds.
 
 Constraints: the driver lists files and opens none. The files of one cluster are read in one task. Faults are rows
 (group_batches.py).
@@ -20,19 +19,22 @@ Source: pyspark.sql.datasource, 4.3.
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from typing import Final
 
+import attrs
+
 from spark_analysis.data_sources.group_batches import ClusterFiles, GroupRequest, group_batches
-from spark_analysis.data_sources.kafka_cluster import cluster_names
-from spark_analysis.data_sources.listing import TASK_BYTES, InputFile, grouped, input_files
+from spark_analysis.data_sources.kafka_cluster import named_files
 from spark_analysis.data_sources.options import MODES, GivenOptions, absolute_path
-from spark_analysis.data_sources.source import TASK_BYTES_MAX, TableSource, TaskReader
+from spark_analysis.data_sources.source import LISTING_OPTIONS, FileReader, TableSource
+from spark_analysis.sources.dumps import size_bytes
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.schemas import GROUP_TABLES
 
 NAME: Final = "kafka_groups"
-OPTIONS: Final = ("table", "mode", "cluster", "zones", "recursiveFileLookup", "task_bytes")
+OPTIONS: Final = ("table", "mode", "cluster", "zones", *LISTING_OPTIONS)
 
 
 class KafkaGroupsSource(TableSource):
@@ -40,23 +42,26 @@ class KafkaGroupsSource(TableSource):
 
     NAME, TABLES, OPTIONS = NAME, GROUP_TABLES, OPTIONS
 
-    def reader_of(self, given: GivenOptions, table: Table, columns: tuple[str, ...]) -> TaskReader:
+    def reader_of(self, given: GivenOptions, table: Table, columns: tuple[str, ...]) -> FileReader:
         """Return a reader of the files of clusters, some clusters a task."""
         zones = given.text("zones")
         path = None if zones is None else absolute_path(zones)
         request = GroupRequest(table, columns, given.choice("mode", MODES), path)
-        return TaskReader(partial(group_batches, request), cluster_groups(given))
+        return GroupReader(partial(group_batches, request), cluster_files(given), given)
 
 
-def cluster_groups(given: GivenOptions) -> list[list[ClusterFiles]]:
-    """Return the clusters that the options name with their files, those of one task together."""
-    files = input_files(given.paths(), recursive=given.flag("recursiveFileLookup", False))
-    named = cluster_names([file.path for file in files], given.text("cluster"))
-    together: dict[str, list[InputFile]] = {}
-    for file in files:
-        together.setdefault(named[file.path], []).append(file)
-    clusters = [
-        ClusterFiles(name, tuple(file.path for file in some), sum(file.size_bytes for file in some))
-        for name, some in together.items()
-    ]
-    return grouped(clusters, given.number("task_bytes", low=1, high=TASK_BYTES_MAX) or TASK_BYTES)
+class GroupReader(FileReader):
+    """Read the files of clusters."""
+
+    def there(self, one: ClusterFiles) -> ClusterFiles | None:
+        """Return the files of a cluster that are still there, None if none is."""
+        paths = tuple(filter(os.path.lexists, one.paths))
+        return attrs.evolve(one, paths=paths) if paths else None
+
+
+def cluster_files(given: GivenOptions) -> list[ClusterFiles]:
+    """Return the clusters that the options name with their files."""
+    together: dict[str, list[str]] = {}
+    for path, name in named_files(given).items():
+        together.setdefault(name, []).append(path)
+    return [ClusterFiles(name, tuple(paths), sum(map(size_bytes, paths))) for name, paths in together.items()]

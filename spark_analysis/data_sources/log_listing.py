@@ -22,7 +22,7 @@ import attrs
 from broker.errors import InputError
 from broker.ids import INT64_MAX
 from log.storage.directory_names import DirectoryRole, UnexpectedDirectoryError, parse_directory_name
-from spark_analysis.data_sources.listing import matches
+from spark_analysis.sources.listing import matches
 
 MANIFEST: Final = ".rsm-manifest"
 _ID: Final = r"[A-Za-z0-9_-]{22}"  # A UUID in URL-safe base64.

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from broker.errors import BrokersideError, CorruptDataError, InputError
 from broker.units import MIB
+from broker.wording import encodable
 from log.batches.arrow_columns import record_columns
 from log.batches.header_table import as_array, walk
 from log.batches.record_columns import ByteArray, Damage, RecordColumns
@@ -86,7 +87,7 @@ class Fault:
     def of(cls, segment: LogSegment, window: Window, damage: Damage) -> Fault:
         """Return the fault of damaged bytes."""
         position = window.position + damage.position
-        text = str(CorruptDataError(damage.what, source=segment.path, position=position))
+        text = str(CorruptDataError(damage.what, source=encodable(segment.path), position=position))
         return cls(text, position, damage.size_bytes, damage.base_offset, damage.is_torn_tail)
 
 
@@ -128,7 +129,7 @@ class SegmentCounts:
 def segment_batches(request: LogRequest, segments: Iterable[LogSegment]) -> Iterator[pa.RecordBatch]:
     """Yield the rows of the request's table, of one segment after another; raise at the first fault with FAILFAST."""
     for segment in segments:
-        known = Constants({"topic": segment.topic, "partition": segment.partition, "source": segment.path})
+        known = Constants({"topic": segment.topic, "partition": segment.partition, "source": encodable(segment.path)})
         for rows in _rows(request, segment):
             yield rows.batch(request.table, known).select(list(request.columns))
 

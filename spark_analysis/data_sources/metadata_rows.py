@@ -62,16 +62,17 @@ def metadata_batches(request: MetadataRequest, logs: Iterable[DumpInput]) -> Ite
 def _rows(request: MetadataRequest, log: DumpInput) -> Iterator[pa.RecordBatch]:
     rejected = RejectedRecords()
     try:
+        log.check_not_refused()
         replay = Replay(metadata_files(Path(log.path)), rejected=rejected)
         found = _events(replay) if request.table == METADATA_EVENTS else _states(request, log, replay)
         for constants, rows in found:
-            known = Constants({"cluster": log.name, "source": log.path, **constants})
+            known = Constants({"cluster": log.name, "source": log.said, **constants})
             yield rows.batch(request.table, known)
         parsed = _account(log, replay, rejected)
     except BrokersideError as error:
         if request.mode == FAILFAST:
             raise
-        placed = InputError(error.what, source=log.path) if isinstance(error, CorruptDataError) else error
+        placed = InputError(error.what, source=log.said) if isinstance(error, CorruptDataError) else error
         yield from account_batches(request.table, request.mode, unusable(log, placed), fault_of(placed))
         return
     yield from account_batches(request.table, request.mode, parsed, None, cluster_count=1)
@@ -95,12 +96,12 @@ def _states(request: MetadataRequest, log: DumpInput, replay: Replay) -> Iterato
 
 
 def _moments(request: MetadataRequest, log: DumpInput, replay: Replay) -> Iterator[MomentView]:
-    name = log.name or log.path
+    name = log.name or log.said
     if not request.by_brokers:
-        yield from (MomentView.of(image, name, log.path) for image in images_at(replay, request.at))
+        yield from (MomentView.of(image, name, log.said) for image in images_at(replay, request.at))
         return
     at = live_moments(Replay(metadata_files(Path(log.path)), rejected=RejectedRecords()))
-    yield from that_differ([MomentView.of(image, name, log.path) for image in images_at(replay, at)])
+    yield from that_differ([MomentView.of(image, name, log.said) for image in images_at(replay, at)])
 
 
 def _events(replay: Replay) -> Iterator[tuple[Mapping[str, Any], ColumnRows]]:
@@ -120,7 +121,7 @@ def _columns(events: Sequence[Event]) -> dict[str, list[Any]]:
 def _account(log: DumpInput, replay: Replay, rejected: RejectedRecords) -> ParsedDump:
     """Return the account of a log's records; raise NothingUsableError where none could be used."""
     notes = [*replay.disagreements, *replay_notes(replay, rejected)]
-    tally = RowCounts(log.path, FORMAT, rows_analysed=replay.entry_count, notes=notes)
+    tally = RowCounts(log.said, FORMAT, rows_analysed=replay.entry_count, notes=notes)
     for found in rejected.errors:
         tally.reject(found.what, found.source)
     return tally.dump(())

@@ -17,13 +17,13 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import unquote, urlsplit
 
 import attrs
 
 from broker.errors import UsageError, shorten
 from log.metadata import Moment
 from spark_analysis.sources.inputs import moment
+from spark_analysis.sources.listing import InputFile, Lookup, input_files, local_path
 
 PERMISSIVE: Final = "PERMISSIVE"
 DROP: Final = "DROPMALFORMED"
@@ -121,6 +121,11 @@ class GivenOptions:
         """
         return tuple(absolute_path(path) for path in self.loaded())
 
+    def files(self) -> list[InputFile]:
+        """Return the dumps and metadata logs to load; raise UsageError as `paths` does, InputError if there is none."""
+        lookup = Lookup(self.flag("recursiveFileLookup", False), self.text("pathGlobFilter"))
+        return input_files(self.paths(), lookup)
+
     def loaded(self) -> tuple[str, ...]:
         """Return what is to be loaded as it was given; raise UsageError if there is nothing."""
         listed = self.text("paths")
@@ -136,20 +141,3 @@ class GivenOptions:
 def absolute_path(path: str) -> str:
     """Return a path or a file: URI as an absolute path; raise UsageError as `local_path` does."""
     return str(Path(local_path(path)).absolute())
-
-
-def local_path(path: str) -> str:
-    """Return a path or a file: URI as a path; raise UsageError for the URI of another file system.
-
-    >>> local_path("file:///dumps/a%20b.txt"), local_path("file:/dumps"), local_path("dumps/*.txt")
-    ('/dumps/a b.txt', '/dumps', 'dumps/*.txt')
-    """
-    scheme = path.partition(":")[0].lower()
-    if scheme == "file":
-        return unquote(urlsplit(path).path)
-    if "://" in path and scheme.isalnum():
-        raise UsageError(
-            f"{path}: {scheme} is a file system that Python workers cannot open; mount it, or copy the files to where "
-            "every worker sees them under one path, and give that path or a file:/// URI"
-        )
-    return path

@@ -5,18 +5,68 @@ Source: pyspark.sql.datasource, 4.3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, Final
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, ClassVar, Final, Protocol, TypeAlias, TypeVar
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    InputPartition,
+    LessThan,
+    LessThanOrEqual,
+)
 from pyspark.sql.types import StructType
 
 from spark_analysis.data_sources.options import GivenOptions
 from spark_analysis.data_sources.spark_types import chosen_columns, spark_schema_of
 from spark_analysis.tables.columns import Table
 
+TASK_BYTES: Final = 64 << 20  # Some seconds of reading: a task itself costs a tenth of one.
 TASK_BYTES_MAX: Final = 1 << 40
+LISTING_OPTIONS: Final = ("recursiveFileLookup", "pathGlobFilter", "ignoreMissingFiles", "task_bytes")
+
+
+RELATIONS: Final[dict[type[Filter], str]] = {
+    EqualTo: "=",
+    In: "in",
+    LessThan: "<",
+    LessThanOrEqual: "<=",
+    GreaterThan: ">",
+    GreaterThanOrEqual: ">=",
+}
+Comparison: TypeAlias = EqualTo | In | LessThan | LessThanOrEqual | GreaterThan | GreaterThanOrEqual
+
+
+class Sized(Protocol):
+    """Define the interface of an input whose size is known."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the bytes that reading it is likely to take."""
+
+
+Input = TypeVar("Input", bound=Sized)
+
+
+def grouped(inputs: Sequence[Input], task_bytes: int = TASK_BYTES) -> list[list[Input]]:
+    """Return the inputs in groups of about `task_bytes`, in order."""
+    groups: list[list[Input]] = []
+    held_bytes = 0
+    for one in inputs:
+        size_bytes = one.size_bytes
+        if not groups or held_bytes + size_bytes > task_bytes:
+            groups.append([])
+            held_bytes = 0
+        groups[-1].append(one)
+        held_bytes += size_bytes
+    return groups
 
 
 class TableSource(DataSource):
@@ -58,7 +108,7 @@ class TaskReader(DataSourceReader):
     """Read groups of inputs, a task each."""
 
     def __init__(self, read: Callable[[Any], Iterator[pa.RecordBatch]], groups: Sequence[Sequence[Any]]) -> None:
-        self._read = read
+        self.read_inputs = read
         self._groups = groups
 
     def partitions(self) -> Sequence[InputPartition]:
@@ -67,4 +117,48 @@ class TaskReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one group of inputs; runs on an executor."""
-        return self._read(partition.value)
+        return self.read_inputs(partition.value)
+
+
+class FileReader(TaskReader):
+    """Read files, small ones together: with the option ignoreMissingFiles those that are there when they are read."""
+
+    def __init__(self, read: Callable[[Any], Iterator[pa.RecordBatch]], inputs: Sequence[Any], given: GivenOptions):
+        super().__init__(read, ())
+        self._inputs = inputs
+        self._task_bytes = given.number("task_bytes", low=1, high=TASK_BYTES_MAX) or TASK_BYTES
+        self._ignores_missing = given.flag("ignoreMissingFiles", False)
+
+    def wants(self, one: Any) -> bool:
+        """Return whether rows of an input are asked for."""
+        return True
+
+    def there(self, one: Any) -> Any:
+        """Return an input if it is still there, else None."""
+        return one if os.path.lexists(one.path) else None
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Return the wanted inputs, those of one task together; one empty task if there is none."""
+        wanted = [one for one in self._inputs if self.wants(one)]
+        return [InputPartition(group) for group in grouped(wanted, self._task_bytes) or [[]]]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one group of inputs; runs on an executor."""
+        return self.read_inputs(
+            filter(None, map(self.there, partition.value)) if self._ignores_missing else partition.value
+        )
+
+
+class TakesFilters(FileReader):
+    """Read inputs, leaving out what the filters of a query exclude; Spark applies them as well."""
+
+    def narrow(self, column: str, relation: str, value: Any) -> None:
+        """Leave out what `column` `relation` `value` excludes; a relation is one of RELATIONS."""
+        raise NotImplementedError
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name.
+        """Leave out what the filters exclude, and return all of them."""
+        for each in filters:
+            if isinstance(each, Comparison):
+                self.narrow(".".join(each.attribute), RELATIONS[type(each)], each.value)
+        return filters

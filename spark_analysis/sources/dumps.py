@@ -25,11 +25,12 @@ from log.metadata import (
     arrange,
     beyond_end,
     images_at,
+    is_metadata_file,
     live_moments,
     replay_notes,
 )
 from log.metadata.reading import HEAD_SIZE_BYTES, looks_like_metadata
-from log.tools.sources import metadata_files
+from log.tools.sources import METADATA_DIRECTORY, metadata_files
 from placement.cli import parse_broker_list
 from placement.formats.group_tables import GroupTables, read_group_tables
 from placement.formats.member_zones import ZONES_BYTES_MAX, MemberZones, read_member_zones
@@ -41,14 +42,15 @@ from placement.formats.sizes import read_sizes
 from placement.formats.text import escaped
 from spark_analysis.sources.dated_names import of_path
 from spark_analysis.sources.files import (
+    COMPRESSED,
     check_readable,
     chunks_of,
     codec_of,
-    name_of,
     read_chunks,
     read_head,
     read_small_file,
 )
+from spark_analysis.sources.listing import name_of
 from spark_analysis.sources.moments import MomentView, labelled, that_differ
 
 FORMATS: Final = (*TEXT_FORMATS, FORMAT)
@@ -82,7 +84,7 @@ class DumpInput:
     path of a file with the sizes of the replicas, at the last of several moments. `source` and `sizes_source` are what
     errors and tables call the input and the file of sizes, if not their paths. `groups` are the paths of files about
     the consumer groups of the cluster at the last moment, `groups_sources` what errors call them. `stated` is what the
-    user states of brokers of the cluster at the last moment.
+    user states of brokers of the cluster at the last moment. `refused` is why the input is not to be read.
     """
 
     path: str
@@ -100,6 +102,22 @@ class DumpInput:
     groups: tuple[str, ...] = ()
     groups_sources: tuple[str, ...] = ()
     stated: tuple[tuple[BrokerId, Liveness], ...] = ()
+    refused: str | None = None
+
+    @property
+    def said(self) -> str:
+        """Return what errors and tables call the input."""
+        return self.source or self.path
+
+    @property
+    def size_bytes(self) -> int:
+        """Return how many bytes reading it is likely to take."""
+        return size_bytes(self.path)
+
+    def check_not_refused(self) -> None:
+        """Raise InputError for an input that is not to be read."""
+        if self.refused is not None:
+            raise InputError(self.refused, source=self.said)
 
     def located(self) -> DumpInput:
         """Return the input with absolute paths, for a process in another folder, under the names that it has here."""
@@ -134,13 +152,14 @@ def is_metadata(path: str, *, source: str | None = None) -> bool:
 
 
 def size_bytes(path: str) -> int:
-    """Return the size in bytes of what is read of an input; 0 of one that cannot be used, as its reader says why."""
-    found = Path(path)
+    """Return how many bytes reading an input is likely to take, by the sizes of files; 0 for one out of reach."""
+    place = Path(path)
     try:
-        if not found.is_dir():
-            return found.stat().st_size * (1 if codec_of(path) is None else EXPANSION)
-        return sum(len(each.data) for each in metadata_files(found).all)
-    except (InputError, OSError):
+        if not place.is_dir():
+            return place.stat().st_size * (EXPANSION if place.suffix in COMPRESSED else 1)
+        folder = place / METADATA_DIRECTORY if (place / METADATA_DIRECTORY).is_dir() else place
+        return sum(each.stat().st_size for each in folder.iterdir() if is_metadata_file(each.name))
+    except OSError:  # Its reader says why.
         return 0
 
 
@@ -167,6 +186,7 @@ def read_input(
 
 def read_named(dump: DumpInput) -> ParsedDump:
     """Return what an input describes, as `read_input` does, with what the user states of brokers."""
+    dump.check_not_refused()
     parsed = read_input(dump.path, format=dump.format, name=dump.name, moments=dump.moments, source=dump.source)
     if not dump.stated:
         return parsed
@@ -188,7 +208,7 @@ def read_content(dump: DumpInput, content: bytes) -> ParsedDump:
 
     A metadata log must be one file: a snapshot, or the first segment alone.
     """
-    said = dump.source or dump.path
+    said = dump.said
     if looks_like_metadata(content[:HEAD_SIZE_BYTES]):
         files = arrange([MetadataFile(Path(dump.path).name, said, content)])
         return _replayed(files, said, name=said if dump.name is None else dump.name, moments=dump.moments, source=said)
@@ -201,7 +221,7 @@ def check_begins(dump: DumpInput) -> None:
 
     Nothing is parsed but a JSON document as short as that. Of a metadata log's directory, only files are looked for.
     """
-    said = dump.source or dump.path
+    said = dump.said
     check_readable(dump.path, source=said)
     if Path(dump.path).is_dir():
         _metadata_files(dump.path, said)
@@ -238,7 +258,7 @@ def with_racks(parsed: ParsedDump, racks: Racks | None, dump: DumpInput) -> Pars
 
 def _names_of(dump: DumpInput) -> tuple[str, ...]:
     """Return what the cluster of an input may be called: as given, or as its file, each also without a date."""
-    names = [name for name in (dump.cluster, dump.name, name_of(dump.source or dump.path)) if name]
+    names = [name for name in (dump.cluster, dump.name, name_of(dump.said)) if name]
     dated = {name: of_path(name, has_ending=False) for name in names}
     return tuple(each for name in names for each in (name, dated[name].cluster if dated[name].time else name))
 
@@ -295,7 +315,7 @@ def _metadata_files(path: str, source: str) -> MetadataFiles:
 
 def unusable(dump: DumpInput, error: BrokersideError) -> ParsedDump:
     """Return the account of an input that its reader refused with `error`."""
-    source = dump.source or dump.path
+    source = dump.said
     refused = as_input_error(error)
     idle = (dump.sizes_source or dump.sizes, *(dump.groups_sources or dump.groups))
     return ParsedDump(

@@ -25,17 +25,6 @@ EXPANSION_MAX: Final = 64  # Dumps shrink to about a twentieth, indented JSON of
 _MAGICS: Final = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"BZh", "bzip2"))
 
 
-def name_of(path: str) -> str:
-    """Return a file's name without folder and ending, and without the ending of a compressed file.
-
-    A directory has no ending: kraft-4.3 is called so.
-    """
-    name = Path(path)
-    if name.is_dir():
-        return name.name or path
-    return Path(name.stem).stem if name.suffix in COMPRESSED else name.stem
-
-
 def read_chunks(path: str, *, chunk_size_bytes: int = CHUNK_SIZE_BYTES, source: str | None = None) -> Iterator[bytes]:
     """Yield a file's bytes in order, decompressed, at most `chunk_size_bytes` at a time.
 

@@ -12,7 +12,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from glob import glob
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -40,8 +39,8 @@ from spark_analysis.sources.dumps import (
     is_metadata,
     none_usable,
 )
-from spark_analysis.sources.files import CHUNK_SIZE_BYTES, check_readable, name_of, read_small_file
-from spark_analysis.sources.folders import by_numbers, listing_of
+from spark_analysis.sources.files import CHUNK_SIZE_BYTES, check_readable, read_small_file
+from spark_analysis.sources.listing import InputFile, Lookup, each_once, is_pattern, listing_of, local_path, name_of
 from spark_analysis.sources.series import BY_LISTING, IN_ORDER, as_moments, with_short_names
 
 STDIN: Final = "-"
@@ -64,43 +63,60 @@ def dump_inputs(
 ) -> tuple[DumpInput, ...]:
     """Return the inputs of `FILE` and `NAME=FILE` arguments, of one series when they are moments of one cluster.
 
-    A pattern (*.txt) stands for the files that match it, a directory without a metadata log for the files in it and
-    below it, in order of name, numbers in it as such; those that `beside` names are given for dumps, and left out. A
-    file that is named twice is one input. A file without a name takes its own without
-    folder and ending, or its path where two would be alike. `at` are moments of a metadata log; with `moments`, a
-    single log without any takes the moments before its unfenced brokers changed, and several inputs are moments of the
-    clusters that `series` finds. Raises UsageError for two files of one name.
+    Which files an argument stands for, and what their clusters are called, `listing` says; those that `beside` names
+    are given for dumps, and left out. A file that is named twice is one input. `at` are moments of a metadata log; with
+    `moments`, a single log without any takes the moments before its unfenced brokers changed, and several inputs are
+    moments of the clusters that `series` finds. Raises UsageError for two inputs of one name.
     """
-    others = frozenset(os.path.realpath(each) for text in beside for _, each in _expanded(None, _named_path(text)[1]))
-    pairs = list(dict.fromkeys(pair for text in dumps for pair in _expanded(*_named_path(text), others)))
-    by_brokers = moments is True and not at and len(pairs) == 1
+    others = frozenset(os.path.realpath(one.path) for text in beside for one in _expanded(*_named_path(text)))
+    files = each_once(one for text in dumps for one in _expanded(*_named_path(text), others))
+    by_brokers = moments is True and not at and len(files) == 1
     of_log = Moments(at=at) if at else Moments(by_brokers=True) if by_brokers else LAST
-    numbered = moments is None and _are_numbered([path for _, path in pairs])
+    numbered = moments is None and _are_numbered([one.path for one in files])
     in_order = IN_ORDER if len(dumps) > 1 else BY_LISTING
     series = BY_NAME if numbered else in_order if moments else None
-    stems = Counter(name or name_of(path) for name, path in pairs)
-    names = [encodable(name or (name_of(path) if stems[name_of(path)] == 1 else path)) for name, path in pairs]
-    _check_names(names, [path for _, path in pairs])
-    inputs = tuple(
-        DumpInput(path=path, name=name, format=named_format, series=series, moments=of_log, source=_source(path))
-        for name, (_, path) in zip(names, pairs, strict=True)
-    )
+    inputs = [
+        DumpInput(one.path, one.name, named_format, series=series, moments=of_log, source=source_of(one.path))
+        for one in files
+    ]
     if not moments or len(inputs) == 1:
-        return inputs
-    return with_short_names(as_moments(inputs, [name for name, _ in pairs]))
+        _check_names(inputs)
+        return tuple(inputs)
+    counts = Counter(one.name for one in files)
+    inputs = [
+        attrs.evolve(dump, name=one.name if one.is_named or counts[one.name] == 1 else encodable(one.path))
+        for dump, one in zip(inputs, files, strict=True)
+    ]
+    _check_names(inputs)
+    given = [one.name if one.is_named else None for one in files]
+    return with_short_names(as_moments(inputs, given), given)
 
 
-def _source(path: str) -> str | None:
+def source_of(path: str) -> str | None:
     """Return what errors and tables call a path that is not UTF-8; None where it is, as they call it by itself."""
     return None if encodable(path) == path else encodable(path)
 
 
-def _check_names(names: Sequence[str], paths: Sequence[str]) -> None:
-    first: dict[str, str] = {}
-    for name, path in zip(names, paths, strict=True):
-        if name in first:
-            raise UsageError(f"{first[name]} and {path} are both called {name!r}; give each a NAME=FILE of its own")
-        first[name] = path
+def _check_names(inputs: Sequence[DumpInput]) -> None:
+    refused = clashes(inputs)
+    if first := next((dump for dump in inputs if dump.path in refused), None):
+        raise UsageError(f"{first.said}: {refused[first.path]}")
+
+
+def clashes(inputs: Sequence[DumpInput]) -> dict[str, str]:
+    """Return, for each path of an input whose cluster another input has as well, that in one sentence."""
+    of_name: dict[str, list[DumpInput]] = {}
+    for dump in inputs:
+        of_name.setdefault(dump.name or dump.path, []).append(dump)
+    told = {}
+    for name, some in of_name.items():
+        for dump in some if len(some) > 1 else ():
+            other = next(each for each in some if each is not dump)
+            told[dump.path] = (
+                f"its cluster is {name!r}, as that of another input is; name them apart, by NAME=FILE or the option "
+                f"cluster, or name their common folder: {other.said}"
+            )
+    return told
 
 
 @contextmanager
@@ -143,7 +159,7 @@ def with_sizes_of(inputs: Sequence[DumpInput], sizes: Sequence[str]) -> tuple[Du
         place, path = _place_of("--sizes", text, found)
         if found[place].sizes is not None:
             raise UsageError(f"--sizes {text!r}: cluster {names[place]!r} has sizes already")
-        found[place] = attrs.evolve(found[place], sizes=path, sizes_source=_source(path))
+        found[place] = attrs.evolve(found[place], sizes=path, sizes_source=source_of(path))
     return tuple(found)
 
 
@@ -156,7 +172,7 @@ def with_groups_of(inputs: Sequence[DumpInput], groups: Sequence[str]) -> tuple[
     found = list(inputs)
     for text in groups:
         place, path = _place_of("--groups", text, found)
-        more = tuple(each for _, each in _expanded(None, path))
+        more = tuple(one.path for one in _expanded(None, path))
         groups = (*found[place].groups, *more)
         found[place] = attrs.evolve(found[place], groups=groups, groups_sources=tuple(map(encodable, groups)))
     return tuple(found)
@@ -181,7 +197,7 @@ def _place_of(option: str, text: str, inputs: Sequence[DumpInput]) -> tuple[int,
 
 def racks_in(path: str) -> Racks:
     """Return the racks in a file; raise InputError if it cannot be used."""
-    return read_racks(read_small_file(path, size_bytes_max=RACKS_BYTES_MAX), source=Path(path).name)
+    return read_racks(read_small_file(path, size_bytes_max=RACKS_BYTES_MAX), source=path)
 
 
 def moment(text: str) -> Moment:
@@ -230,7 +246,7 @@ def _check_has_moments(dump: DumpInput) -> None:
     except InputError:
         return
     if lacks:
-        raise InputError(NO_MOMENTS, source=dump.source or dump.path)
+        raise InputError(NO_MOMENTS, source=dump.said)
 
 
 def named_by(pattern: str, path: str) -> str:
@@ -242,35 +258,40 @@ def named_by(pattern: str, path: str) -> str:
     if unknown:
         allowed = " and ".join(_PLACEHOLDERS)
         raise UsageError(f"option 'cluster' is {pattern!r}; allowed in braces are {allowed}, not {unknown[0]}")
-    return pattern.replace("{file}", name_of(path)).replace("{folder}", Path(path).absolute().parent.name)
+    named = pattern.replace("{file}", name_of(path)).replace("{folder}", Path(path).absolute().parent.name)
+    return encodable(named)
 
 
-def _expanded(name: str | None, path: str, others: frozenset[str] = frozenset()) -> list[tuple[str | None, str]]:
-    """Return the files that an argument stands for, each with the name given to it; `others` are in no folder."""
-    found = [path]
-    if Path(path).is_dir():
-        found = [each for each in listing_of(path).dumps if os.path.realpath(each) not in others] or [path]
-    elif not Path(path).exists() and any(mark in path for mark in "*?["):
-        matching = sorted(glob(path), key=by_numbers)
-        if not matching:
-            raise InputError("no file matches the pattern", source=path)
-        found = [each for each in matching if os.path.realpath(each) not in others] or matching
-    if name is not None and len(found) > 1:
+def _expanded(name: str | None, path: str, others: frozenset[str] = frozenset()) -> list[InputFile]:
+    """Return the files that an argument stands for, with the name given to it; `others` are in no folder.
+
+    Who reads a file says that it is not there.
+    """
+    if path == STDIN or not (os.path.lexists(path) or is_pattern(path)):
+        found: tuple[InputFile, ...] = (InputFile(path, encodable(name_of(path))),)
+    else:
+        found = listing_of(path, Lookup(beside=others)).inputs
+    if name is None:
+        return list(found)
+    if len(found) > 1:
         raise UsageError(f"{name}={path}: {len(found)} files cannot have one name")
-    return [(name, each) for each in found]
+    return [InputFile(found[0].path, encodable(name), is_named=True)]
 
 
 def skipped_in(dumps: Sequence[str]) -> tuple[str, ...] | None:
     """Return what the folders of dumps among the arguments hold that is not read; None if there is no such folder."""
     folders = [path for _, path in map(_named_path, dumps) if Path(path).is_dir()]
-    if all(listing_of(folder).dumps == (folder,) for folder in folders):
+    found = [(folder, listing_of(folder)) for folder in dict.fromkeys(folders)]
+    if all([one.path for one in listing.inputs] == [str(Path(folder))] for folder, listing in found):
         return None
-    return tuple(each for folder in dict.fromkeys(folders) for each in listing_of(folder).skipped)
+    return tuple(each for _, listing in found for each in listing.skipped)
 
 
 def _named_path(text: str) -> tuple[str | None, str]:
+    """Return the name and the path of an argument `FILE` or `NAME=FILE`; raise UsageError as `local_path` does."""
     name, equals, path = text.partition("=")
-    return (name, path) if equals and name and path and not Path(text).exists() else (None, text)
+    is_named = equals and name and path and ":/" not in name and not os.path.lexists(text)
+    return (name, local_path(path)) if is_named else (None, local_path(text))
 
 
 def _are_numbered(paths: Sequence[str]) -> bool:

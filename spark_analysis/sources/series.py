@@ -167,12 +167,17 @@ def _cluster_id(path: str) -> str | None:
     return None
 
 
-def with_short_names(inputs: Sequence[DumpInput]) -> tuple[DumpInput, ...]:
-    """Return the inputs, those that are called by their paths by cluster and moment instead where that is unique."""
+def with_short_names(inputs: Sequence[DumpInput], given_names: Sequence[str | None]) -> tuple[DumpInput, ...]:
+    """Return the inputs, those whose names have folders by cluster and moment instead where that is unique.
+
+    Names that the user gave stay.
+    """
     short = [f"{dump.cluster} {dump.moment or 'now'}" if dump.cluster else None for dump in inputs]
     counts = Counter([*short, *(dump.name for dump in inputs)])
     return tuple(
-        attrs.evolve(dump, name=name) if name and dump.name == encodable(dump.path) and counts[name] == 1 else dump
+        attrs.evolve(dump, name=name)
+        if name and "/" in (dump.name or "") and dump.name not in given_names and counts[name] == 1
+        else dump
         for dump, name in zip(inputs, short, strict=True)
     )
 

@@ -266,3 +266,14 @@ def test_a_range_of_brokers_is_bounded_before_memory_is_taken() -> None:
         parse_broker_list("1-1000000000000")
     with pytest.raises(UsageError, match=r"^broker id is 1000000000000; allowed are whole numbers from 0 to"):
         parse_broker_list("1000000000000")
+
+
+def test_racks_of_clusters_alone_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    racks = tmp_path / "racks.csv"
+    racks.write_text("prod,0,a\nprod,1,b\n")
+    status, _, err = printed(capsys, "orders:2:1", "--brokers", "0-1", "--racks", str(racks))
+    assert (status, err) == (
+        2,
+        f"assign: --racks {racks}: the racks file gives none to brokers without a cluster; its clusters are 'prod', "
+        "and lines broker,rack are of every cluster\n",
+    )

@@ -16,9 +16,9 @@ MULTIREGION = Path(__file__).parents[2] / "real_data" / "multiregion"
 
 
 def test_a_dump_takes_the_name_of_its_file_or_the_one_given() -> None:
-    inputs = dump_inputs(("a/prod.txt", "stage=b/x.txt", "a/dup.txt", "b/dup.txt"), None, None)
-    assert [dump.name for dump in inputs] == ["prod", "stage", "a/dup.txt", "b/dup.txt"]
-    assert [dump.path for dump in inputs] == ["a/prod.txt", "b/x.txt", "a/dup.txt", "b/dup.txt"]
+    inputs = dump_inputs(("a/prod.txt", "stage=b/x.txt", "a/x.txt"), None, None)
+    assert [dump.name for dump in inputs] == ["prod", "stage", "x"]
+    assert [dump.path for dump in inputs] == ["a/prod.txt", "b/x.txt", "a/x.txt"]
 
 
 @pytest.mark.parametrize(
@@ -61,10 +61,8 @@ def test_a_pattern_and_a_directory_stand_for_their_files_and_a_metadata_log_for_
         ("b", str(tmp_path / "b.txt")),
     ]
     assert [dump.name for dump in dump_inputs((str(tmp_path / "*.txt"),), None, None)] == ["b"]
-    log = str(MULTIREGION.parent / "kraft")
-    assert [dump.path for dump in dump_inputs((log,), None, None)] == [log]
-    release = str(MULTIREGION.parent / "kraft-4.3")
-    assert [dump.name for dump in dump_inputs((release,), None, None)] == ["kraft-4.3"]
+    log = str(MULTIREGION.parent / "kraft-4.3" / "__cluster_metadata-0")
+    assert [(dump.path, dump.name) for dump in dump_inputs((log,), None, None)] == [(log, "kraft-4.3")]
     with pytest.raises(InputError, match="no file matches the pattern"):
         dump_inputs((str(tmp_path / "*.json"),), None, None)
     with pytest.raises(UsageError, match="2 files cannot have one name"):

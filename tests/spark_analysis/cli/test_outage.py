@@ -14,7 +14,7 @@ from spark_analysis.cli.commands import brokerside
 REAL = Path(__file__).parents[2] / "real_data"
 BASELINE = str(REAL / "multiregion" / "1-baseline.txt")
 RACKS = ("--racks", str(REAL / "multiregion-racks.csv"))
-KRAFT = str(REAL / "kraft-4.3")
+KRAFT = str(REAL / "kraft-4.3" / "__cluster_metadata-0")
 
 
 def outage(*arguments: str) -> int:

@@ -22,7 +22,7 @@ from spark_analysis.cli.commands import brokerside
 from tests.placement.planning.cases import SOLVER
 
 REAL = Path(__file__).parents[2] / "real_data"
-KRAFT = str(REAL / "kraft-4.3")
+KRAFT = str(REAL / "kraft-4.3" / "__cluster_metadata-0")
 
 HEAD = "Topic: {}\tTopicId: AAAAAAAAAAAAAAAAAAAAAA\tPartitionCount: {}\tReplicationFactor: {}\tConfigs: \n"
 LINE = "\tTopic: {topic}\tPartition: {n}\tLeader: {held[0]}\tReplicas: {listed}\tIsr: {listed}\n"

@@ -222,7 +222,7 @@ def test_partitions_on_a_cordoned_broker_stay_as_they_are_or_are_refused(
     arguments: tuple[str, ...], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Broker 3 of the real cluster is cordoned at offset 200."""
-    kraft = (str(REAL / "kraft-4.3"), "--at", "200")
+    kraft = (str(REAL / "kraft-4.3" / "__cluster_metadata-0"), "--at", "200")
     refused = Answer(tmp_path / "refused", capsys, *kraft, *arguments)
     assert refused.status == 1
     assert said in refused.error

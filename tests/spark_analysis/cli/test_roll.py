@@ -13,7 +13,7 @@ from spark_analysis.cli.commands import brokerside
 
 REAL = Path(__file__).parents[2] / "real_data"
 BASELINE = str(REAL / "multiregion" / "1-baseline.txt")
-KRAFT = str(REAL / "kraft-4.3")
+KRAFT = str(REAL / "kraft-4.3" / "__cluster_metadata-0")
 RACKED = "broker,rack\n1,a\n2,b\n3,a\n4,b\n"
 
 

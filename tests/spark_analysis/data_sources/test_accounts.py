@@ -54,7 +54,7 @@ NO_FOLDERS: Final = tuple(kind for kind in UNUSABLE if kind != "folder without a
 
 
 def dumps(tmp_path: Path) -> Folder:
-    """Dumps with a bad row each, two of one name, and files that are no dumps."""
+    """Dumps with a bad row each, two of one name that are refused, and files that are no dumps."""
     good = describe(3)
     for place, make in enumerate(BAD_ROWS.values()):
         lines = good.splitlines()
@@ -64,8 +64,10 @@ def dumps(tmp_path: Path) -> Folder:
         write(tmp_path / side / "prod.txt", good)
     gone = with_unusable(tmp_path, ".txt", good.encode(), NO_FOLDERS)
     unusable, listed_twice = len(NO_FOLDERS) + 1, 1
-    rows_in = 4 * (len(BAD_ROWS) + 2) + listed_twice + unusable
-    return Folder([tmp_path, tmp_path / "east", tmp_path / "west"], rows_in, len(BAD_ROWS) + unusable, gone)
+    refused = 2
+    rows_in = 4 * len(BAD_ROWS) + listed_twice + unusable + refused
+    rejected = len(BAD_ROWS) + unusable + refused
+    return Folder([tmp_path, tmp_path / "east", tmp_path / "west"], rows_in, rejected, gone)
 
 
 def logs_of_metadata(tmp_path: Path) -> Folder:
@@ -179,7 +181,7 @@ class Case:
 MODES: Final = ({"mode": PERMISSIVE}, {"mode": DROP})
 CASES: Final = {
     "kafka_cluster": Case(
-        dumps, lambda read: account_of_rows(read, ("partitions",)), ({}, {"task_bytes": "1"}, {"cluster": "one"})
+        dumps, lambda read: account_of_rows(read, ("partitions",)), ({}, {"task_bytes": "1"}, {"cluster": "{file}"})
     ),
     "kafka_metadata": Case(
         logs_of_metadata,

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from broker.errors import UsageError
-from spark_analysis.data_sources.options import MODES, GivenOptions, local_path
+from spark_analysis.data_sources.options import MODES, GivenOptions
+from spark_analysis.sources.listing import local_path
 
 ALLOWED = ("table", "mode", "min_isr", "recursiveFileLookup")
 
@@ -34,8 +35,8 @@ def test_what_is_not_given_is_the_first_choice_or_nothing() -> None:
 
 def test_one_path_is_in_path_and_several_in_paths_as_spark_sends_them() -> None:
     assert given(path="/a").paths() == ("/a",)
-    several = json.dumps(["file:///a b", "file:/c%20d", "e/*.txt"])
-    assert given(paths=several).paths() == ("/a b", "/c d", str(Path.cwd() / "e" / "*.txt"))
+    several = json.dumps(["file:///a b", "file:/c#d%20?", "e/*.txt"])
+    assert given(paths=several).paths() == ("/a b", "/c#d%20?", str(Path.cwd() / "e" / "*.txt"))
 
 
 def read_all(options: dict[str, str]) -> None:
@@ -69,8 +70,13 @@ def test_what_is_not_allowed_is_named(options: dict[str, str], sentence: str) ->
     assert str(caught.value) == sentence
 
 
-def test_another_file_system_is_refused_by_name() -> None:
-    with pytest.raises(
-        UsageError, match=r"^s3a://dumps/a\.txt: s3a is a file system that Python workers cannot open; "
-    ):
-        local_path("s3a://dumps/a.txt")
+@pytest.mark.parametrize("path", ["s3a://dumps/a.txt", "hdfs:/x", "dbfs:/x", "abfss://c@a.dfs/x", "file://host/x"])
+def test_another_file_system_is_refused_with_the_way_to_read_it(path: str) -> None:
+    scheme = path.partition(":")[0]
+    with pytest.raises(UsageError) as caught:
+        local_path(path)
+    assert str(caught.value) == (
+        f"{path}: {scheme} is no file system that Python opens; dumps there are read by parse.partitions("
+        f'spark.read.format("binaryFile").load({path!r})), other files from a folder that every worker has, as a path '
+        "or a file:/// URI"
+    )

@@ -17,7 +17,7 @@ from tests.architecture.house import ROOT
 from tests.spark_analysis.answers.test_asking import COMMANDS
 
 REAL = ROOT / "tests" / "real_data"
-DUMPS = (str(REAL / "multiregion" / "1-baseline.txt"), str(REAL / "kraft-4.3"))
+DUMPS = (str(REAL / "multiregion" / "1-baseline.txt"), str(REAL / "kraft-4.3" / "__cluster_metadata-0"))
 ASK = [word for name in QUESTIONS for word in ("--ask", name)]
 OBSERVED = "broker 1 cannot be removed: it holds multi-region-async-0 of an excluded topic"
 RACKLESS = "no broker of cluster '1-baseline' has a rack, so that nothing is known of zones"

@@ -92,20 +92,34 @@ def test_moments_of_a_dump_are_refused_and_a_damaged_log_beside_a_good_one_is_no
 @pytest.mark.parametrize(
     ("given", "names"),
     [
-        (("a/prod.txt", "prod=b.txt"), ["a/prod.txt", "prod"]),
+        (("a/prod.txt", "other=b.txt"), ["prod", "other"]),
         (("a/prod.txt", "b.txt", "a/prod.txt"), ["prod", "b"]),
         (("prod=a.txt", "stage=a.txt"), ["prod", "stage"]),
     ],
 )
-def test_no_two_inputs_have_one_name(given: tuple[str, ...], names: list[str]) -> None:
+def test_an_input_has_the_name_of_its_file_or_the_one_given(given: tuple[str, ...], names: list[str]) -> None:
     assert [dump.name for dump in dump_inputs(given, None, None)] == names
+
+
+CALLED = (
+    "its cluster is 'prod', as that of another input is; name them apart, by NAME=FILE or the option cluster, or "
+    "name their common folder"
+)
 
 
 @pytest.mark.parametrize("moments", [None, True, False])
 def test_two_files_that_are_given_one_name_are_refused(moments: bool | None) -> None:
     with pytest.raises(UsageError) as caught:
         dump_inputs(("prod=a.txt", "b.txt", "prod=c.txt"), None, moments)
-    assert str(caught.value) == "a.txt and c.txt are both called 'prod'; give each a NAME=FILE of its own"
+    assert str(caught.value) == f"a.txt: {CALLED}: c.txt"
+
+
+def test_two_files_whose_own_names_are_one_are_refused_unless_they_are_moments() -> None:
+    nights = "2026-11-27/prod.txt", "2026-11-28/prod.txt"
+    with pytest.raises(UsageError) as caught:
+        dump_inputs(nights, None, False)
+    assert str(caught.value) == f"{nights[0]}: {CALLED}: {nights[1]}"
+    assert [dump.name for dump in dump_inputs(nights, None, True)] == ["prod 2026-11-27", "prod 2026-11-28"]
 
 
 @pytest.mark.parametrize(

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
+import attrs
 import pytest
 
 from broker.errors import InputError
-from spark_analysis.data_sources.listing import InputFile, grouped, input_files
+from spark_analysis.data_sources.source import grouped
+from spark_analysis.sources.listing import Lookup, input_files
 from tests.spark_analysis.data_sources.dumps import KRAFT, write
 
 
 def paths(*given: object, recursive: bool = False) -> list[str]:
-    return [file.path for file in input_files([str(path) for path in given], recursive=recursive)]
+    return [file.path for file in input_files([str(path) for path in given], Lookup(recursive))]
 
 
 def test_a_directory_stands_for_its_files_without_hidden_ones(tmp_path: Path) -> None:
@@ -41,7 +42,7 @@ def test_a_metadata_log_is_one_input_however_it_is_named(tmp_path: Path) -> None
     [
         ("none.txt", "cannot be read: no such file or directory"),
         ("*.json", "no file matches the pattern"),
-        ("empty", "the directory holds no file; folders in it are read with recursiveFileLookup"),
+        ("empty", "holds no file that is read; folders in it are read with recursiveFileLookup"),
     ],
 )
 def test_a_path_that_stands_for_nothing_is_one_sentence(tmp_path: Path, name: str, sentence: str) -> None:
@@ -56,26 +57,31 @@ def test_a_directory_that_cannot_be_listed_is_left_to_its_reader(
 ) -> None:
     write(tmp_path / "a.txt", "x")
     (tmp_path / "closed").mkdir()
-    iterdir = Path.iterdir
+    listdir = os.listdir
 
-    def refuse(path: Path) -> Iterator[Path]:
-        if path.name == "closed":
+    def refuse(path: Path) -> list[str]:
+        if Path(path).name == "closed":
             raise PermissionError
-        return iterdir(path)
+        return listdir(path)
 
-    monkeypatch.setattr(Path, "iterdir", refuse)
+    monkeypatch.setattr(os, "listdir", refuse)
     assert paths(tmp_path, recursive=True) == [str(tmp_path / "a.txt"), str(tmp_path / "closed")]
 
 
-def test_a_pipe_is_passed_over_and_refused_by_name(tmp_path: Path) -> None:
+def test_a_pipe_is_passed_over_in_a_folder_and_left_to_its_reader_where_it_is_named(tmp_path: Path) -> None:
     write(tmp_path / "a.txt", "x")
     os.mkfifo(tmp_path / "pipe")
     assert paths(tmp_path) == [str(tmp_path / "a.txt")]
-    with pytest.raises(InputError, match="is neither a file nor a directory"):
-        paths(tmp_path / "pipe")
+    assert paths(tmp_path / "pipe") == [str(tmp_path / "pipe")]
+
+
+@attrs.frozen
+class Sized:
+    path: str
+    size_bytes: int
 
 
 def test_tasks_take_inputs_until_they_are_full_and_a_large_one_has_its_own() -> None:
-    files = [InputFile(str(place), size) for place, size in enumerate((30, 30, 10, 200, 5, 5))]
+    files = [Sized(str(place), size) for place, size in enumerate((30, 30, 10, 200, 5, 5))]
     assert [[file.path for file in group] for group in grouped(files, 64)] == [["0", "1"], ["2"], ["3"], ["4", "5"]]
     assert grouped([], 64) == []
