@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 import attrs
 import numpy as np
@@ -128,6 +128,10 @@ class HeaderColumns:
         return HeaderColumns(**columns, end_position=self.end_position, damage=None)
 
 
+_NO_ROWS: Final = ("data", "batches", "damages")
+"""The fields of `RecordColumns` that have no row for each record."""
+
+
 @attrs.frozen(eq=False)
 class RecordColumns:
     """Hold N records as columns, in the order of the log; sizes are -1 for null.
@@ -156,6 +160,14 @@ class RecordColumns:
 
     def __len__(self) -> int:
         return len(self.offset)
+
+    def from_offset(self, offset: int) -> RecordColumns:
+        """Return the records at `offset` or above, with all batches; as views."""
+        first = int(np.searchsorted(self.offset, offset)) if len(self) and self.offset[0] < offset else 0
+        if first == 0:
+            return self
+        names = [name for name, each in attrs.asdict(self, recurse=False).items() if name not in _NO_ROWS]
+        return attrs.evolve(self, **{name: getattr(self, name)[first:] for name in names})
 
     def to_arrow(self, columns: Collection[str] = RECORD_COLUMNS) -> Any:
         """Return the records as a pyarrow.RecordBatch with these of `RECORD_COLUMNS`, in the given order.

@@ -19,6 +19,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "history": ("log.cli.history", "Print the events of a cluster, read from its metadata log."),
     "recover": ("log.cli.rework", "Recover partitions as a broker does after a crash."),
     "stats": ("log.cli.stats", "Measure the contents of logs and estimate the bytes that compaction would save."),
+    "transactions": (
+        "log.cli.transactions",
+        "List open, hanging and aborted transactions; exit with status 1 if one hangs.",
+    ),
     "verify": ("log.cli.verify", "Check whether files are damaged; exit with status 1 if any is."),
 }
 """For each command its module, where it is named `NAME_command`, and the first sentence of its help."""

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 import click
@@ -20,6 +20,7 @@ from broker.cli import EXIT_REFUSED, printable, takes
 from broker.cli_options import idle_beside
 from broker.cluster import Int64Array
 from broker.errors import CorruptDataError, InputError
+from broker.ids import Offset
 from broker.units import TimeMs, format_size
 from broker.wording import counted
 from broker.workers import Advance, Workers
@@ -37,15 +38,26 @@ from log.cli.output import (
     time_ms,
 )
 from log.compaction import CompactionEstimate
-from log.tools.open_log import NotCompactableError, OpenLog, measure_segment
+from log.tools.open_log import (
+    Cleanable,
+    NotCompactableError,
+    OpenLog,
+    held_text,
+    last_shutdowns,
+    measure_segment,
+)
 from log.tools.sources import SourceFile, SourceFolder, expand_all, segment_folders
 from log.tools.stats import SegmentStats
+from log.tools.timestamps import doubtful, time_text
 
 PERCENT: Final = 100
+_FilePart: TypeAlias = tuple[SourceFile, Offset]
+"""A segment, and the start offset of its log."""
 
 
-def segment_json(stats: SegmentStats) -> dict[str, Any]:
+def segment_json(stats: SegmentStats, now_ms: TimeMs) -> dict[str, Any]:
     """Return every figure as JSON; distributions are [from, to, count] with half-open ranges."""
+    found = (stats.timestamp_min, stats.timestamp_max)
     return {
         "sizeBytes": stats.size_bytes,
         "batches": stats.batch_count,
@@ -79,6 +91,7 @@ def segment_json(stats: SegmentStats) -> dict[str, Any]:
             "none": stats.no_timestamp_count,
             "late": stats.late_count,
             "latenessMsMax": stats.lateness_ms_max,
+            "doubts": sorted({doubt for each in found if each is not None if (doubt := doubtful(each, now_ms))}),
         },
         "transactions": {
             "batches": stats.transactional_batch_count,
@@ -92,8 +105,8 @@ def segment_json(stats: SegmentStats) -> dict[str, Any]:
     }
 
 
-def compaction_json(estimate: CompactionEstimate) -> dict[str, Any]:
-    """Return the estimate of a compaction as JSON."""
+def compaction_json(estimate: CompactionEstimate, held: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the estimate of a compaction as JSON; `held` says which transactions keep it from more."""
     return {
         "bytesBefore": estimate.stats.bytes_read,
         "bytesAfter": estimate.stats.bytes_written,
@@ -102,6 +115,7 @@ def compaction_json(estimate: CompactionEstimate) -> dict[str, Any]:
         "recordsWithoutKey": estimate.stats.keyless_count,
         "isComplete": estimate.is_complete,
         "canBeCompacted": _can_be_compacted(estimate),
+        "heldBy": list(held),
     }
 
 
@@ -117,7 +131,7 @@ def classes(counts: Int64Array) -> Iterator[tuple[int, int, int]]:
             yield (1 << digits) >> 1, 1 << digits, count
 
 
-def segment_rows(stats: SegmentStats) -> Iterator[tuple[str, str]]:
+def segment_rows(stats: SegmentStats, now_ms: TimeMs) -> Iterator[tuple[str, str]]:
     """Yield each figure as name and value."""
     yield "size", f"{format_size(stats.size_bytes)} ({counted(stats.size_bytes, 'byte')})"
     yield "batches, records", f"{stats.batch_count:,}, {stats.record_count:,}"
@@ -135,7 +149,7 @@ def segment_rows(stats: SegmentStats) -> Iterator[tuple[str, str]]:
         yield "record headers", f"{stats.header_count:,}"
     yield "bytes a batch", _distribution(stats.batch_size_classes, stats.batch_size_bytes_max)
     yield "records a batch", _distribution(stats.batch_record_classes, stats.batch_record_count_max)
-    yield from _time_rows(stats)
+    yield from _time_rows(stats, now_ms)
     if stats.transactional_batch_count or stats.commit_count or stats.abort_count:
         ends = f"{stats.commit_count:,} committed, {stats.abort_count:,} aborted"
         yield "transactions", f"{counted(stats.transactional_batch_count, 'batch', 'batches')}, {ends}"
@@ -160,9 +174,11 @@ def compaction_row(estimate: CompactionEstimate) -> tuple[str, str]:
     return "compaction would save", f"{format_size(estimate.bytes_saved)} ({saved:.1f} %), {kept}{more}"
 
 
-def _time_rows(stats: SegmentStats) -> Iterator[tuple[str, str]]:
+def _time_rows(stats: SegmentStats, now_ms: TimeMs) -> Iterator[tuple[str, str]]:
     if stats.timestamp_min is not None and stats.timestamp_max is not None:
-        yield "timestamps", f"{stats.timestamp_min} to {stats.timestamp_max}"
+        yield "timestamps", f"{time_text(TimeMs(stats.timestamp_min))} to {time_text(TimeMs(stats.timestamp_max))}"
+        doubts = (doubtful(each, now_ms) for each in (stats.timestamp_min, stats.timestamp_max))
+        yield from (("", doubt) for doubt in dict.fromkeys(doubts) if doubt is not None)
         late = counted(stats.late_count, "record")
         yield "late", f"{late}, up to {stats.lateness_ms_max:,} ms" if stats.late_count else "none"
     if stats.no_timestamp_count:
@@ -209,35 +225,38 @@ def stats_command(options: StatsCommand) -> int:
     brokerside log stats --total-only --json /var/lib/kafka
     """
     folders = segment_folders(expand_all(options.paths))
-    estimates: list[CompactionEstimate] = []
+    starts = [last.log_start_offset for last in last_shutdowns(folders, print_error)]
+    found: list[Cleanable] = []
     readings = 2 if options.compaction else 1
     with (
         Workers(options.jobs) as workers,
         progress("Reading", sum(map(folder_cost, folders)) * readings, quiet=options.quiet) as advance,
     ):
-        total, damaged = _measured(folders, options, workers, advance)
+        parts = [(file, start) for folder, start in zip(folders, starts, strict=True) for file in folder.files]
+        total, damaged = _measured(parts, options, workers, advance)
         if options.compaction:
             work = partial(_estimate, damaged=damaged, now_ms=options.now_ms)
-            for found in workers.in_order(work, folders, cost=folder_cost, advance=advance):
-                if isinstance(found, CompactionEstimate):
-                    estimates.append(found)
+            started = list(zip(folders, starts, strict=True))
+            for each in workers.in_order(work, started, cost=lambda part: folder_cost(part[0]), advance=advance):
+                if isinstance(each, Cleanable):
+                    found.append(each)
                 else:
-                    print_error(found)
+                    print_error(each)
     if len(folders) > 1:  # Offsets of different partitions have nothing to do with each other.
         total.first_offset = total.last_offset = None
-    _show("total", total, _summed(estimates), as_json=options.as_json)
-    is_estimated = not options.compaction or len(estimates) == len(folders)
+    held = [held_text(each.held_by, options.now_ms) for each in found if each.held_by is not None]
+    _show("total", total, _summed([each.estimate for each in found]), options, held)
+    is_estimated = not options.compaction or len(found) == len(folders)
     return 0 if is_estimated and not damaged else EXIT_REFUSED
 
 
 def _measured(
-    folders: Sequence[SourceFolder], options: StatsCommand, workers: Workers, advance: Advance
+    parts: Sequence[_FilePart], options: StatsCommand, workers: Workers, advance: Advance
 ) -> tuple[SegmentStats, dict[str, str]]:
     """Show the statistics of each segment; return their sum, and the damage or refusal of each segment that has one."""
     total, damaged = SegmentStats(), dict[str, str]()
-    files = [file for folder in folders for file in folder.files]
-    measured = workers.in_order(_measure, files, cost=file_cost, advance=advance)
-    for file, stats in zip(files, measured, strict=True):
+    measured = workers.in_order(_measure, parts, cost=lambda part: file_cost(part[0]), advance=advance)
+    for (file, _), stats in zip(parts, measured, strict=True):
         if isinstance(stats, InputError):
             damaged[file.shown] = str(stats)
             print_error(str(stats))
@@ -246,37 +265,50 @@ def _measured(
             damaged[file.shown] = stats.damage.line()
         total.merge(stats)
         if not options.total_only:
-            _show(file.shown, stats, None, as_json=options.as_json)
+            _show(file.shown, stats, None, options)
     return total, damaged
 
 
-def _measure(file: SourceFile, advance: Advance) -> SegmentStats | InputError:
+def _measure(part: _FilePart, advance: Advance) -> SegmentStats | InputError:
     """Return the statistics of a segment, or why it cannot be read."""
     try:
-        return measure_segment(file, advance)
+        file, log_start_offset = part
+        return measure_segment(file, advance, log_start_offset=log_start_offset)
     except InputError as refusal:
         return refusal
 
 
-def _show(name: str, stats: SegmentStats, estimate: CompactionEstimate | None, *, as_json: bool) -> None:
-    if as_json:
-        extra = {} if estimate is None else {"compaction": compaction_json(estimate)}
-        print_lines([json.dumps({"file": name, **segment_json(stats), **extra})])
+def _show(
+    name: str,
+    stats: SegmentStats,
+    estimate: CompactionEstimate | None,
+    options: StatsCommand,
+    held: Sequence[str] = (),
+) -> None:
+    now_ms = options.now_ms
+    if options.as_json:
+        extra = {} if estimate is None else {"compaction": compaction_json(estimate, held)}
+        print_lines([json.dumps({"file": name, **segment_json(stats, now_ms), **extra})])
         return
     table = Table(title=printable(name), title_justify="left", show_header=False)
-    for what, value in (*segment_rows(stats), *(() if estimate is None else (compaction_row(estimate),))):
+    for what, value in (*segment_rows(stats, now_ms), *(() if estimate is None else (compaction_row(estimate),))):
         table.add_row(what, value)
+    for text in held:
+        table.add_row("held", printable(text))
     Console(highlight=False, markup=False).print(table)
 
 
 def _estimate(
-    folder: SourceFolder, _: Advance, *, damaged: Mapping[str, str], now_ms: TimeMs
-) -> CompactionEstimate | str:
+    part: tuple[SourceFolder, Offset], _: Advance, *, damaged: Mapping[str, str], now_ms: TimeMs
+) -> Cleanable | str:
     """Return what compaction would save in one partition, or the damage that forbids it."""
+    folder, log_start_offset = part
     try:
         for damage in (damaged[file.shown] for file in folder.files if file.shown in damaged):
             raise NotCompactableError(damage)
-        return OpenLog(folder).estimate(include_active=True, now_ms=now_ms)
+        return OpenLog(folder).estimate(
+            include_active=True, now_ms=now_ms, log_start_offset=log_start_offset, is_verified=True
+        )
     except (CorruptDataError, InputError) as damage:
         return f"what compaction would save in {folder.shown}: {damage}"
 

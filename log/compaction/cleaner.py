@@ -275,6 +275,7 @@ def estimate_compaction(
     aborted: Sequence[AbortedTransaction] = (),
     delete_retention_ms: DurationMs = DELETE_RETENTION_MS,
     map_slot_count: int = SLOT_COUNT,
+    log_start_offset: Offset = LOG_START,
 ) -> CompactionEstimate:
     """Return the estimate for `segments`, consecutive segments of one partition in order; change no file.
 
@@ -284,7 +285,9 @@ def estimate_compaction(
     offset_map = OffsetMap(map_slot_count)
     transactions = CleanedTransactions()
     transactions.add_aborted(aborted)
-    is_complete = all(map_source(offset_map, segment, transactions) for segment in segments)
+    is_complete = all(
+        map_source(offset_map, segment, transactions, start_offset=log_start_offset) for segment in segments
+    )
     fates = Fates(NO_KEPT_END, now_ms)
     fates.transactions.add_aborted(aborted)
     rule = TombstoneRule.of_pass(now_ms, delete_retention_ms)

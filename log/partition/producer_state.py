@@ -270,12 +270,13 @@ class ProducerState:
                 continue
             for entry in entries:
                 if not self._is_expired(entry, now_ms):
-                    self._load(entry)
+                    self.load(entry)
             self._last_snapshot_offset = self.map_end_offset = offset
             return
         self._last_snapshot_offset = self.map_end_offset = log_start_offset
 
-    def _load(self, entry: ProducerEntry) -> None:
+    def load(self, entry: ProducerEntry) -> None:
+        """Add a producer, with its open transaction, as a snapshot holds it."""
         self._producers.put(entry)
         first_offset = entry.current_txn_first_offset
         if first_offset is not None:

@@ -9,6 +9,7 @@ which files a path names.
 - timestamps: Show timestamps as dates, and say which are no milliseconds and what retention makes of them.
 - verify_segment: Check one segment: its bytes, its offsets and its indexes.
 - verify: Check segments, indexes, snapshots and checkpoints for damage.
+- transactions: Find a partition's transactions: open, hanging (KIP-664) and aborted.
 - stats: Measure the contents of a log: codecs, keys, batches, times, transactions.
 - open_log: Open one partition's files for all commands: damage, what a pass would keep, how much there is.
 - rework: Compact or recover a partition as its broker would, on a copy or in place.

@@ -7,21 +7,32 @@ one command calls damaged is damaged for every other.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
 
 import attrs
 
 from broker.errors import CorruptDataError
+from broker.ids import Offset
 from broker.units import TimeMs
 from log.batches.scan import header_chunks
-from log.compaction import CompactionEstimate, SourceLog, estimate_compaction
+from log.compaction import CleanerOptions, CompactionEstimate, SourceLog, estimate_compaction
+from log.log_config import LogConfig
+from log.log_dir import LastShutdowns
+from log.partition.recovery import LastShutdown
 from log.segments.file_names import LOG, SWAP, TXN_INDEX
 from log.segments.txn_index import AbortedTransaction, aborted_transactions
-from log.storage import Storage
+from log.storage import FileStorage, Storage
 from log.tools.findings import Finding
 from log.tools.sources import SourceFile, SourceFolder
 from log.tools.stats import SegmentStats
+from log.tools.transactions import LogTransactions, Transaction, partition_of, read_transactions
 from log.tools.verify import folder_parts, in_sequence, verify_part
 from log.tools.verify_segment import verify_segment
+
+LOG_START: Final = Offset(0)
+DEFAULT_CONFIG: Final = LogConfig()
+DEFAULTS: Final = CleanerOptions()
 
 
 class NotCompactableError(CorruptDataError):
@@ -68,30 +79,116 @@ class OpenLog:
         reports = in_sequence(parts, (verify_part(part, lambda _: None, keep_going=False) for part in parts))
         return [finding for report in reports for finding in report.findings]
 
-    def check_compactable(self) -> None:
-        """Raise NotCompactableError at damage in any segment, the active one included.
+    def transactions(self) -> LogTransactions:
+        """Return the transactions of the log; raise CorruptDataError for a marker that cannot be read."""
+        return read_transactions(self.folder)
 
-        What is wrong in an index is built anew; the cleaner asks none.
+    def check_compactable(self, log_start_offset: Offset = LOG_START, *, is_verified: bool = False) -> LogTransactions:
+        """Return the log's transactions; raise NotCompactableError for a log that opening would cut.
+
+        That is damage in any segment, the active one included; what is wrong in an index is built anew, as the cleaner
+        asks none. With `is_verified` the caller has found no damage in them.
         """
-        _check_all(self.segments)
-
-    def estimate(self, *, include_active: bool, now_ms: TimeMs) -> CompactionEstimate:
-        """Return what a pass would keep; raise NotCompactableError at damage, InputError for an unreadable file."""
-        _check_all([file for file in self.folder.unfinished if file.kind == LOG and file.stage == SWAP])
+        if not is_verified:
+            self._check_segments()
         try:
-            return estimate_of_files(self.segments if include_active else self.segments[:-1], now_ms=now_ms)
+            found = self.transactions()
         except CorruptDataError as damage:
             raise NotCompactableError(str(damage)) from None
+        if log_start_offset > found.end_offset:
+            raise NotCompactableError(
+                f"{self.folder.shown}: the log ends at {found.end_offset}, below its start in"
+                f" log-start-offset-checkpoint, {log_start_offset}: a broker deletes all of it"
+            )
+        return found
+
+    def _check_segments(self) -> None:
+        last_offset = -1
+        unfinished = [file for file in self.folder.unfinished if file.kind == LOG and file.stage == SWAP]
+        for file in (*unfinished, *self.segments):
+            report = verify_segment(file, keep_going=False)
+            damage = report.damage_of(file)
+            if damage is None and not file.stage and file.base_offset <= last_offset:
+                damage = Finding(file.shown, f"begins below the last offset of the segment before, {last_offset}")
+            if damage is not None:
+                raise NotCompactableError(damage.line())
+            last_offset = last_offset if file.stage else max(last_offset, report.last_offset)
+
+    def cleanable(self, last_stable_offset: Offset, *, include_active: bool) -> Sequence[SourceFile]:
+        """Return the segments that a pass cleans: those that end at or below the last stable offset."""
+        bases = [*(file.base_offset for file in self.segments[1:]), None]
+        return [
+            file
+            for file, end in zip(self.segments, bases, strict=True)
+            if (end is not None and end <= last_stable_offset)
+            or (end is None and include_active and not self._is_above(file, last_stable_offset))
+        ]
+
+    def _is_above(self, file: SourceFile, offset: Offset) -> bool:
+        """Return whether a segment has a batch that ends at `offset` or above."""
+        return any(len(headers) and int(headers.last_offset.max()) >= offset for headers in header_chunks(file.view()))
+
+    def estimate(
+        self,
+        *,
+        include_active: bool,
+        now_ms: TimeMs,
+        config: LogConfig = DEFAULT_CONFIG,
+        cleaner: CleanerOptions = DEFAULTS,
+        log_start_offset: Offset = LOG_START,
+        is_verified: bool = False,
+    ) -> Cleanable:
+        """Return what a pass would clean and keep; raise NotCompactableError for a log that opening would cut."""
+        transactions = self.check_compactable(log_start_offset, is_verified=is_verified)
+        files = self.cleanable(transactions.last_stable_offset, include_active=include_active)
+        try:
+            found = estimate_of_files(
+                files, now_ms=now_ms, config=config, cleaner=cleaner, log_start_offset=log_start_offset
+            )
+        except CorruptDataError as damage:
+            raise NotCompactableError(str(damage)) from None
+        return Cleanable(len(files), found, transactions.open[0] if transactions.open else None)
 
 
-def _check_all(segments: Sequence[SourceFile]) -> None:
-    for file in segments:
-        damage = verify_segment(file, keep_going=False).damage_of(file)
-        if damage is not None:
-            raise NotCompactableError(damage.line())
+def last_shutdowns(folders: Sequence[SourceFolder], warn: Callable[[str], None]) -> list[LastShutdown]:
+    """Return the last shutdown of each folder's log; warn of each checkpoint that cannot be read.
+
+    A checkpoint has a line for every partition of a log directory: read for each of 10,000, it would take minutes.
+    """
+    log_dirs = [Path(folder.shown).resolve().parent for folder in folders]
+    found = {log_dir: LastShutdowns(FileStorage(log_dir, read_only=True)) for log_dir in sorted(set(log_dirs))}
+    for log_dir, shutdowns in found.items():
+        for damage in shutdowns.unreadable.values():
+            warn(f"warning: {log_dir}: {damage}; every offset in it is taken as 0, as a broker does")
+    partitions = [partition_of(folder) for folder in folders]
+    return [
+        LastShutdown() if partition is None else found[log_dir].of(partition)
+        for log_dir, partition in zip(log_dirs, partitions, strict=True)
+    ]
 
 
-def estimate_of_files(files: Sequence[SourceFile], *, now_ms: TimeMs) -> CompactionEstimate:
+@attrs.frozen
+class Cleanable:
+    """Hold what a pass over a log would do: its segments, its estimate, and the transaction that keeps it from more."""
+
+    segment_count: int
+    estimate: CompactionEstimate
+    held_by: Transaction | None
+
+
+def held_text(transaction: Transaction, now_ms: TimeMs) -> str:
+    """Return the transaction that keeps compaction from more, as text."""
+    return f"nothing from offset {transaction.first_offset} on, held by a transaction, {transaction.text(now_ms)}"
+
+
+def estimate_of_files(
+    files: Sequence[SourceFile],
+    *,
+    now_ms: TimeMs,
+    config: LogConfig = DEFAULT_CONFIG,
+    cleaner: CleanerOptions = DEFAULTS,
+    log_start_offset: Offset = LOG_START,
+) -> CompactionEstimate:
     """Return the estimate for the segments of one partition, in order of their offsets.
 
     Raises CorruptDataError at damage, and InputError for a file that cannot be read.
@@ -102,12 +199,21 @@ def estimate_of_files(files: Sequence[SourceFile], *, now_ms: TimeMs) -> Compact
         if index.exists():
             aborted.extend(aborted_transactions(index.view(), source=index.shown))
     sources = [SourceLog(file.view(), file.shown) for file in files]
-    return estimate_compaction(sources, now_ms=now_ms, aborted=aborted)
+    return estimate_compaction(
+        sources,
+        now_ms=now_ms,
+        aborted=aborted,
+        delete_retention_ms=config.delete_retention_ms,
+        map_slot_count=cleaner.map_slot_count,
+        log_start_offset=log_start_offset,
+    )
 
 
-def measure_segment(file: SourceFile, advance: Callable[[int], None]) -> SegmentStats:
+def measure_segment(
+    file: SourceFile, advance: Callable[[int], None], *, log_start_offset: int = LOG_START
+) -> SegmentStats:
     """Return the figures of one segment, its damage as `verify` finds it; call `advance` with counts of bytes read."""
-    stats = SegmentStats(size_bytes=file.size_bytes)
+    stats = SegmentStats(size_bytes=file.size_bytes, log_start_offset=log_start_offset)
     report = verify_segment(file, keep_going=True, advance=advance, take=stats.take)
     found = [finding for finding in report.findings if finding.file == file.shown]
     stats.damage = found[0] if found else None

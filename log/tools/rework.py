@@ -12,6 +12,7 @@ from typing import Final, Literal
 
 import attrs
 
+from broker.errors import CorruptDataError
 from broker.ids import Offset
 from broker.units import MIB, TimeMs
 from broker.wording import counted, listed
@@ -21,8 +22,9 @@ from log.partition.partition_log import PartitionLog
 from log.partition.recovery import LastShutdown, unfinished_files
 from log.segments.file_names import LOG
 from log.storage import Storage
-from log.tools.open_log import Extent
+from log.tools.open_log import Extent, held_text
 from log.tools.sources import SourceFolder, is_log_file
+from log.tools.transactions import LogTransactions
 
 COPY_BYTES: Final = 4 * MIB
 NAMES_SHOWN_MAX: Final = 3
@@ -91,12 +93,18 @@ def left_behind_lines(names: Sequence[str], *, is_done: bool) -> list[str]:
     ]
 
 
-def compact_partition(storage: Storage, directory: str, rework: Rework, last_shutdown: LastShutdown) -> ReworkResult:
-    """Clean a whole partition once; raise CorruptDataError or RefusedError as a cleaner does."""
+def compact_partition(
+    storage: Storage, directory: str, rework: Rework, last_shutdown: LastShutdown, transactions: LogTransactions
+) -> ReworkResult:
+    """Clean a partition once below its last stable offset; raise CorruptDataError or RefusedError as a cleaner does."""
     before, now_ms = Extent.of(storage, directory), rework.now_ms
     remarks = left_behind_lines(storage.list(directory), is_done=True)
     log = PartitionLog.open(storage, directory, rework.config, last_shutdown, now_ms=now_ms)
+    if log.log_end_offset < transactions.end_offset:
+        raise CorruptDataError(f"opening it cut the log from {transactions.end_offset} to {log.log_end_offset}")
     log.update_high_watermark(log.log_end_offset)
+    if log.last_stable_offset > transactions.last_stable_offset:  # Without a snapshot it knows of no producers.
+        log.update_high_watermark(transactions.last_stable_offset)
     if rework.include_active and log.active_segment.size_bytes > 0:
         log.roll(now_ms=now_ms)
     target = log_to_clean(log, None, now_ms=now_ms)
@@ -109,7 +117,9 @@ def compact_partition(storage: Storage, directory: str, rework: Rework, last_shu
         if cleaned.end_offset < target.end_offset:
             remarks.append("the map was full: more passes clean the rest")
     else:
-        remarks.append("nothing to clean: every segment but the active one ends the clean part, or an open transaction")
+        remarks.append("nothing to clean: no segment but the active one is dirty below the last stable offset")
+    if transactions.open:
+        remarks.append(held_text(transactions.open[0], now_ms))
     return _closed(log, before, now_ms, tuple(remarks))
 
 

@@ -14,12 +14,12 @@ from broker.errors import InputError, UsageError
 from broker.units import format_size
 from broker.wording import counted
 from broker.workers import Advance
-from log.log_dir import DirectoryLock, LastShutdowns
+from log.log_dir import DirectoryLock
 from log.partition.recovery import LastShutdown
 from log.segments.file_names import DELETED, LOG
 from log.storage import FileStorage, Storage, SyncPolicy
 from log.storage.directory_names import DirectoryRole, parse_directory_name
-from log.tools.open_log import Extent, OpenLog
+from log.tools.open_log import Extent, OpenLog, held_text, last_shutdowns
 from log.tools.rework import (
     Rework,
     ReworkResult,
@@ -103,18 +103,9 @@ def check_copies(plans: Sequence[Plan], out: Path) -> None:
 
 
 def with_last_shutdowns(plans: Sequence[Plan], warn: Callable[[str], None]) -> list[Plan]:
-    """Return the plans with the last shutdown of each log; warn of each checkpoint that cannot be read.
-
-    A checkpoint has a line for every partition of a log directory: read for each of 10,000, it would take minutes.
-    """
-    found = {log_dir: LastShutdowns(FileStorage(log_dir, read_only=True)) for log_dir in _log_dirs(plans)}
-    for log_dir, shutdowns in found.items():
-        for damage in shutdowns.unreadable.values():
-            warn(f"warning: {log_dir}: {damage}; every offset in it is taken as 0, as a broker does")
-    return [
-        attrs.evolve(plan, last_shutdown=found[plan.log_dir].of(parse_directory_name(plan.name).partition))
-        for plan in plans
-    ]
+    """Return the plans with the last shutdown of each log; warn of each checkpoint that cannot be read."""
+    found = last_shutdowns([plan.folder for plan in plans], warn)
+    return [attrs.evolve(plan, last_shutdown=last) for plan, last in zip(plans, found, strict=True)]
 
 
 def _log_dirs(plans: Sequence[Plan]) -> list[Path]:
@@ -156,7 +147,8 @@ def finish(plans: Sequence[Plan], rework: Rework) -> None:
 
 def _changed(storage: Storage, plan: Plan, rework: Rework) -> ReworkResult:
     if rework.kind == "compact":
-        return compact_partition(storage, plan.name, rework, plan.last_shutdown)
+        transactions = OpenLog(plan.folder).check_compactable(plan.last_shutdown.log_start_offset)
+        return compact_partition(storage, plan.name, rework, plan.last_shutdown, transactions)
     last_shutdown = plan.last_shutdown
     if rework.recovery_point is not None:
         last_shutdown = attrs.evolve(last_shutdown, recovery_point=rework.recovery_point)
@@ -187,15 +179,19 @@ def _extent_text(found: Extent) -> str:
 
 def _expected(plan: Plan, rework: Rework) -> str:
     log = OpenLog(plan.folder)
-    log.check_compactable()
-    file_count = len(log.segments)
-    taken_count = file_count if rework.include_active else file_count - 1
-    found = log.estimate(include_active=rework.include_active, now_ms=rework.now_ms)
-    before, after = found.stats.bytes_read, found.stats.bytes_written
-    keyless = f"; {counted(found.stats.keyless_count, 'record')} without a key will be dropped"
+    found = log.estimate(
+        include_active=rework.include_active,
+        now_ms=rework.now_ms,
+        config=rework.config,
+        cleaner=rework.cleaner,
+        log_start_offset=plan.last_shutdown.log_start_offset,
+    )
+    stats = found.estimate.stats
+    keyless = f"; {counted(stats.keyless_count, 'record')} without a key will be dropped"
+    held = "" if found.held_by is None else f"; {held_text(found.held_by, rework.now_ms)}"
     return (
-        f"{taken_count} of {counted(file_count, 'segment')} cleaned: "
-        f"about {format_size(before)} become {format_size(after)},"
-        f" {found.stats.records_written:,} of {counted(found.stats.records_read, 'record')} stay"
-        f"{keyless if found.stats.keyless_count else ''}"
+        f"{found.segment_count} of {counted(len(log.segments), 'segment')} cleaned: "
+        f"about {format_size(stats.bytes_read)} become {format_size(stats.bytes_written)},"
+        f" {stats.records_written:,} of {counted(stats.records_read, 'record')} stay"
+        f"{keyless if stats.keyless_count else ''}{held}"
     )

@@ -150,6 +150,11 @@ class SourceFolder:
     unfinished: tuple[SourceFile, ...] = ()
     """Files that a broker was putting in the place of others: it finishes or undoes that when it starts."""
 
+    @property
+    def name(self) -> str:
+        """Return the name of the directory."""
+        return Path(self.shown).resolve().name
+
     def of_kind(self, kind: str) -> tuple[SourceFile, ...]:
         """Return the files of one `kind`, in order of base offset."""
         return tuple(sorted((file for file in self.files if file.kind == kind), key=lambda file: file.name))

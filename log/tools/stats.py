@@ -128,6 +128,8 @@ class SegmentStats:
     """Hold the figures of one or several segments; offsets and timestamps are None if no record was read."""
 
     size_bytes: int = 0
+    log_start_offset: int = 0
+    """Records below it are deleted for everybody and not counted; their batches are."""
     batch_count: int = 0
     record_count: int = 0
     first_offset: int | None = None
@@ -171,6 +173,7 @@ class SegmentStats:
         if len(batches):
             self._take_batches(batches)
             self._position = int(batches.position[-1])
+        chunk = chunk.from_offset(self.log_start_offset)
         if len(chunk):
             self._take_records(chunk)
 
@@ -190,9 +193,11 @@ class SegmentStats:
 
     def _take_batches(self, batches: HeaderColumns) -> None:
         self.batch_count += len(batches)
-        offset = int(batches.base_offset[0])
-        self.first_offset = offset if self.first_offset is None else min(self.first_offset, offset)
-        self.last_offset = max(self.last_offset or 0, int(batches.last_offset.max()))
+        offset = max(int(batches.base_offset[0]), self.log_start_offset)
+        last_offset = int(batches.last_offset.max())
+        if last_offset >= self.log_start_offset:
+            self.first_offset = offset if self.first_offset is None else min(self.first_offset, offset)
+            self.last_offset = max(self.last_offset or 0, last_offset)
         codecs = batches.attributes & CODEC_MASK
         for code in np.unique(codecs).tolist():
             stats = self.codecs.setdefault(_codec_name(code), CodecStats())

@@ -19,7 +19,7 @@ from log.segments.file_names import LOG
 from log.tools.open_log import measure_segment
 from log.tools.sources import SourceFile, expand
 from log.tools.stats import EXACT_MAX, Cardinality, SegmentStats
-from tests.log.samples import SAMPLES, write_sample
+from tests.log.samples import SAMPLES, START_MS, write_sample
 
 
 def files_of(path: Path) -> list[SourceFile]:
@@ -40,7 +40,7 @@ def test_every_figure_is_what_counting_record_by_record_gives(tmp_path: Path, sa
     records = [(batch, record) for batch in batches for record in batch.records()]
     user = [record for batch, record in records if not batch.is_control]
     ends = [control_type(record.key) for batch, record in records if batch.is_control]
-    found = segment_json(total_of(tmp_path))
+    found = segment_json(total_of(tmp_path), START_MS)
     assert found["batches"] == len(batches)
     assert found["records"] == len(records)
     assert (found["firstOffset"], found["lastOffset"]) == (batches[0].base_offset, batches[-1].last_offset)
@@ -76,7 +76,7 @@ def test_damage_is_passed_over_and_counted(tmp_path: Path) -> None:
     path.write_bytes(content)
     total = total_of(tmp_path)
     assert (total.damage_count, total.record_count) == (1, 177)
-    assert ("damage", f"1 place, {total.damaged_size_bytes:,} bytes passed over") in list(segment_rows(total))
+    assert ("damage", f"1 place, {total.damaged_size_bytes:,} bytes passed over") in list(segment_rows(total, START_MS))
 
 
 def hashes(count: int, seed: int) -> tuple[np.ndarray[tuple[int], np.dtype[np.uint64]], ...]:
