@@ -1,4 +1,4 @@
-"""Run `python -m broker`, which prints Kafka's settings, differences between releases and the broker's life cycle."""
+"""Run `python -m broker`: print Kafka's settings, differences between releases, and broker registration states."""
 
 from __future__ import annotations
 

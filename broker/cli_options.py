@@ -1,4 +1,4 @@
-"""Define the options that several commands share, so that they have one name, range and help text.
+"""Define options shared by several commands, with one name, range and help text each.
 
 Source: ours; click.
 """

@@ -138,7 +138,7 @@ class MinIsrSource(Enum):
 
 @attrs.frozen
 class TopicView:
-    """Describe one topic; `partition_count` is the count that the dump declares, `configs` are those it shows.
+    """Describe one topic; `partition_count` is the count declared in the dump, `configs` the settings listed there.
 
     `stated_source` is where `min_insync_replicas` comes from, None if from the topic itself.
     """
@@ -316,7 +316,7 @@ class ClusterView:
         brokers: Iterable[BrokerView] = (),
         **rest: Any,
     ) -> ClusterView:
-        """Return a view of `brokers`, of every other broker that a partition refers to, and of what is missing."""
+        """Return a view of `brokers`, all other brokers in the partitions' rows, and the input's gaps."""
         listed = {broker.id: broker for broker in brokers}
         for seen in partitions.broker_ids().tolist():
             listed.setdefault(BrokerId(seen), BrokerView(id=BrokerId(seen)))
@@ -346,7 +346,7 @@ class ClusterView:
         return attrs.evolve(self, partitions_complete=True, missing=missing, is_partial_accepted=True)
 
     def with_stated(self, stated: Mapping[BrokerId, Liveness]) -> ClusterView:
-        """Return this view with what the user states of brokers; raise UsageError for a broker that it lacks."""
+        """Return this view with the user's statements about brokers; raise UsageError for an unknown broker."""
         unknown = sorted(stated.keys() - {broker.id for broker in self.brokers})
         if unknown:
             known = listed_names([str(broker.id) for broker in self.brokers[:10]], len(self.brokers))

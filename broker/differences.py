@@ -18,7 +18,7 @@ from broker.releases import Release
 
 @attrs.frozen
 class Difference:
-    """Describe one difference: its first release, its source, the file with the rule, and the option that shows it."""
+    """Describe one difference: first release, source, the file with the rule, and the option to show it."""
 
     since: Release
     what: str

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 
 class BrokersideError(Exception):
-    """Serve as the base class of every error that this library raises on purpose; other processes get it whole."""
+    """Base class of all errors raised deliberately by this library; its instances can be pickled."""
 
     definite: ClassVar[bool] = True
 

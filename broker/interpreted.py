@@ -143,7 +143,7 @@ def linked_names(
     helpers: Sequence[Callable[..., object]],
     make: Callable[[FunctionType], Any],
 ) -> dict[str, Any]:
-    """Return a copy of a kernel's global names in which each helper is what `make` returns for it.
+    """Return a copy of a kernel's global names with each helper replaced by the result of `make`.
 
     The helpers see each other so too; the modules themselves keep the functions as they were written.
     """

@@ -1,4 +1,4 @@
-"""Copy a module that is imported from an archive to a lasting place, so that numba can cache its machine code.
+"""Copy a module out of an archive to a permanent path, so that numba can cache its machine code.
 
 Goals, most important first: a kernel is never run on machine code of another version; once compiled on a machine, it is
 compiled there no more; where nothing can be written, everything works as without this module.

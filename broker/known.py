@@ -67,7 +67,7 @@ class Known:
         return cls(**found)
 
     def lines(self) -> tuple[str, ...]:
-        """Return a line for each thing that limits an answer: what is missing, down, offline, or of unknown size."""
+        """Return one line per limit of an answer: missing data, brokers down or offline, unknown sizes."""
         found = [] if self.partial is None else [f"not the whole cluster: {self.partial}"]
         if self.down:
             named = [f"{number} ({why})" for number, why in self.down[:_NAMED_MAX]]

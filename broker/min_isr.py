@@ -52,7 +52,7 @@ def min_isr(
     given: int | None = None,
     all_known: bool = False,
 ) -> MinIsr:
-    """Return the min.insync.replicas of a topic; `all_known` says that no setting is hidden from the caller."""
+    """Return the effective min.insync.replicas of a topic; `all_known`: the caller sees all settings."""
     sources = (
         (topic, MinIsrSource.TOPIC),
         (broker, MinIsrSource.BROKER_DEFAULT),

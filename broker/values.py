@@ -1,4 +1,4 @@
-"""Define value classes that are created by the million: frozen for type checkers, plain at run time."""
+"""Define value classes for millions of instances: frozen for type checkers, mutable at run time."""
 
 from __future__ import annotations
 

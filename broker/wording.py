@@ -45,7 +45,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def unknown(kind: str, name: str, known: Iterable[str], command: str) -> str:
-    """Return the sentence that refuses an unknown name: the nearest one, and the command that prints all."""
+    """Return the error sentence for an unknown name: the nearest known name, and the command that lists all."""
     near = nearest(name, known)
     hint = "" if near is None else f"; the nearest is {near!r}"
     return f"there is no {kind} {shorten(name)!r}{hint}; `{command}` prints all names"

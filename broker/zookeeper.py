@@ -109,7 +109,7 @@ class EventType(enum.Enum):
 
 @attrs.frozen
 class WatchedEvent:
-    """Notify a session that a watch fired: which change, at which path; the node's data is not included."""
+    """Notify a session of a fired watch: the kind of change and the path, without the node's data."""
 
     session: Session
     kind: EventType
@@ -291,7 +291,7 @@ class ZnodeTree(Generic[Data]):
         return self._removed(path)
 
     def check_invariants(self) -> None:
-        """Assert that every node has its parent, and that ephemeral nodes have open sessions and no children."""
+        """Assert that each node has a parent, and that ephemeral nodes have open sessions and no children."""
         for path, node in self._nodes.items():
             if path != _ROOT:
                 assert _name_of(path) in self._nodes[_parent_of(path)].children, path

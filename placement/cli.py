@@ -86,7 +86,7 @@ class AssignOptions:
 
 
 def parse_broker_list(text: str) -> tuple[BrokerId, ...]:
-    """Return the ids that "0-5,7" names, in the order given; raise UsageError with the part that is wrong."""
+    """Return the ids listed in a text such as "0-5,7", in order; raise UsageError with the invalid part."""
     ids: list[BrokerId] = []
     for part in text.split(","):
         match = _RANGE.fullmatch(part.strip())

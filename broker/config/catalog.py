@@ -73,7 +73,7 @@ _COMPARED: Final = ("type", "default", "minimum", "maximum", "besides", "allowed
 
 @attrs.frozen
 class Row:
-    """One row of the settings table, cells as text: one form of a setting, and the releases that have it."""
+    """One row of the settings table, cells as text: one form of a setting, and its releases."""
 
     releases: str
     scope: str

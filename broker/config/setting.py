@@ -137,7 +137,7 @@ class Setting:
 
 
 def parse(setting: Setting, text: str) -> Value:
-    """Return the value of the setting that `text` spells; raise UsageError, which lists the allowed values."""
+    """Return the value spelled by `text`; raise UsageError with the allowed values."""
     return check(setting, _convert(setting, text.strip()))
 
 

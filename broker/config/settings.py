@@ -35,7 +35,7 @@ _SHARED_SINCE: Final = Release("4.0")  # Before, no heartbeat was held against i
 
 @attrs.frozen(kw_only=True)
 class PairRule:
-    """Check that setting `lesser` is at most setting `greater`, or below it if `strictly`; both have one scope."""
+    """Check that setting `lesser` is at most setting `greater`, or below it if `strictly`; both in the same scope."""
 
     scope: Scope
     lesser: str

@@ -115,7 +115,7 @@ def _flat(content: Content, escaped: Callable[[str], str]) -> str:
 
 
 def json_data(identifier: str, value: Any) -> Markup:
-    """Return a `script` block that holds `value` as JSON, escaped so that no text in it ends the block."""
+    """Return a `script` block with `value` as JSON, escaped so that no text can end the block."""
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     safe = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return Markup(f'<script type="application/json" id="{escape(identifier)}">{safe}</script>')

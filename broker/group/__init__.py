@@ -13,7 +13,7 @@
 - protocol: Read and write the subscriptions and assignments that consumers exchange, in Kafka's binary form.
 - assignors: Define the interface of the assignors that the caller passes to a consumer group's coordinator.
 - timers: Keep named timers, each with an action that runs unless the timer is cancelled.
-- schemas: Define what group coordinators store in `__consumer_offsets`, and what members of classic groups exchange.
+- schemas: Define the records of `__consumer_offsets`, and the messages between members of classic groups.
 """
 
 from __future__ import annotations

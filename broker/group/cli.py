@@ -1,4 +1,4 @@
-"""Run `brokerside groups herd`, which counts what membership changes cost before the group coordinator (0.9)."""
+"""Run `brokerside groups herd`: count the cost of membership changes before the group coordinator (0.9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Define what group coordinators store in `__consumer_offsets`, and what members of classic groups exchange.
+"""Define the records of `__consumer_offsets`, and the messages between members of classic groups.
 
 Constraints: names and order are those of Kafka's schemas, as its tools print them.
 

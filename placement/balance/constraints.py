@@ -78,7 +78,7 @@ class Violations:
 
 @attrs.frozen(eq=False)
 class Constraint:
-    """Define a named rule: `find` returns the subjects that break it, and `explain` puts one subject into words."""
+    """Define a named rule: `find` returns the violating subjects, and `explain` describes one of them."""
 
     name: str
     kind: RuleKind

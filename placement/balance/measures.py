@@ -92,7 +92,7 @@ class Measure:
 
 @attrs.frozen(eq=False, kw_only=True)
 class Spread:
-    """Measure one quantity over one scope in columns: the clusters of which it is known, and fields of `Distribution`.
+    """Measure one quantity over one scope in columns: the clusters with known values, and fields of `Distribution`.
 
     `moves`, `moves_share` and `moves_exact` are None where units cannot move; `max_group` is taken from the names.
     """

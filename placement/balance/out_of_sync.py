@@ -1,4 +1,4 @@
-"""Name the brokers that are missing from ISRs, and the few that explain the under-replicated partitions.
+"""Name the brokers missing from ISRs, and a few brokers that account for the under-replicated partitions.
 
 A broker is missing from an ISR when it holds a replica of the partition and is out of the ISR, unless a reassignment is
 adding it or it is an observer. Of a partition without a leader those that may lead it are missing, as none of them is
@@ -62,7 +62,7 @@ def out_of_sync(view: ClusterView, under_replicated: Int64Array | None) -> OutOf
 
 
 def missing_replicas(view: ClusterView) -> Int32Array:
-    """Return the replicas that are missing from the ISR, in their columns, with -1 in place of the others."""
+    """Return the replicas missing from the ISR, in their columns; -1 for all others."""
     table = view.partitions
     expected = table.replicas >= 0
     for others in (table.isr, table.adding, table.observers):

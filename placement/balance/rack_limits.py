@@ -1,4 +1,4 @@
-"""Name brokers that hold far more than the mean because their rack has few brokers, and what one more there changes.
+"""Find brokers far above the mean because of small racks, and the effect of one more broker in those racks.
 
 How: the most even loads that the rules allow (reachable.py), with the brokers that are there, and with one more in the
 rack. A rack is named if its brokers hold at least `FAR` times the mean at best.

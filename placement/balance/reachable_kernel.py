@@ -44,7 +44,7 @@ def held_by(supply: np.int64, caps: Int64Array, block: Int64Array, last: int) ->
 
 
 def fill_first(supply: Int64Array, caps: Int64Array, room: Int64Array, flow: Int64Array) -> None:
-    """Let each class give what it can to the groups in their order; `supply` and `room` shrink."""
+    """Assign each class's supply to the groups in order, within the caps; reduce `supply` and `room`."""
     for one in range(caps.shape[0]):
         for group in range(caps.shape[1]):
             units = min(supply[one], caps[one, group], room[group])
@@ -113,7 +113,7 @@ def push(supply: Int64Array, caps: Int64Array, room: Int64Array, flow: Int64Arra
 
 
 def unfilled(caps: Int64Array, room: Int64Array, flow: Int64Array) -> BoolArray:
-    """Return which groups no flow can fill: they have room, or share a class with one that has."""
+    """Return the groups that no flow can fill: groups with room, and groups sharing a class with one of those."""
     class_count, group_count = caps.shape
     short = room > 0
     changed = True

@@ -1,4 +1,4 @@
-"""Measure how each topic spreads over live brokers, beside the best spread of it that can be reached.
+"""Measure the spread of each topic over live brokers, and the best reachable spread.
 
 For each topic: the most replicas and the most leaders on one live broker, the same at best (that of reachable.py, for
 the partitions of this topic alone), and how many would have to move, as in measures.py. A topic of factor 3 on racks of

@@ -15,7 +15,7 @@ Begin with `Group.of(members, topics)` and `load_assignor("sticky").assign(group
 - optimum: Compute the most even sizes of any assignor, and the most partitions that can stay at these sizes.
 - moves: List the moves between a group's former and new assignment, with their reasons.
 - group_spec: Read a consumer group and its former assignment from JSON or the output of kafka-consumer-groups.
-- printed_groups: Turn the groups that kafka-consumer-groups printed into groups to assign, with what was assumed.
+- printed_groups: Convert the output of kafka-consumer-groups into groups for the assignors, with assumptions.
 - described_groups: Put the groups of a cluster together from what kafka-consumer-groups --describe printed.
 - answers: Ask assignors about one group, and show their answers as text and JSON.
 - cli: Define `brokerside groups assign`: print the assignment that Kafka would make for these subscriptions.

@@ -1,4 +1,4 @@
-"""Ask assignors about one group, and show their answers as text and JSON, beside the best that could be.
+"""Ask assignors about one group; format their answers and the optimum as text and JSON.
 
 Names are other people's data, and printed escaped; what an assignor refuses is an answer too.
 """

@@ -16,7 +16,7 @@ class PartitionAssignorError(RefusedError):
 
 
 class NullPointerError(RefusedError):
-    """Report that Kafka's sticky assignor looks up a member that it has set aside."""
+    """Report a lookup of a member that Kafka's sticky assignor has set aside."""
 
     kafka_class = "java.lang.NullPointerException"
 

@@ -75,7 +75,7 @@ def _of_equals(held: Int64Array, partition_count: int) -> Optimum:
 
 
 def sole_claims(group: Group) -> Ragged:
-    """Return the claimed partitions of each member that no other member claims, of topics it subscribes to."""
+    """Return each member's claimed and subscribed partitions without a second claimant."""
     codes = group.owned.rows.astype(np.int64) * len(group.topics) + group.partition_topics[group.owned.values]
     subscribed = group.subscribed.rows.astype(np.int64) * len(group.topics) + group.subscribed.values
     alone = np.bincount(group.owned.values, minlength=1)[group.owned.values] == 1

@@ -1,4 +1,4 @@
-"""Turn the groups that kafka-consumer-groups printed into groups to assign, with what was assumed.
+"""Convert the output of kafka-consumer-groups into groups for the assignors, and list the assumptions made.
 
 What it decides: what the output leaves open. Members subscribe to every topic that their group holds, as subscriptions
 are not printed. A topic has as many partitions as a dump of topics says, or else as the greatest number seen says. A
@@ -48,7 +48,7 @@ class PrintedMembers:
 
 
 def is_of_groups(text: str) -> bool:
-    """Return whether a text is something that kafka-consumer-groups prints, with what each member holds or without.
+    """Return whether a text is output of kafka-consumer-groups, with or without the members' assignments.
 
     >>> is_of_groups("GROUP   CONSUMER-ID   HOST"), is_of_groups('{"members": []}')
     (True, False)

@@ -16,7 +16,7 @@
 - cruise_control_cluster: Read `/kafka_cluster_state`: counts per broker, and lists of problem partitions.
 - cruise_control_load: Read Cruise Control's `/load`: total replicas, leaders and megabytes of each broker.
 - sizes: Read the sizes of replicas from a separate file, because no dump of a cluster's placement contains them.
-- printed: Recognise the output of Kafka's tools that places no replica, to say what it is and what to give instead.
+- printed: Recognise output of Kafka's tools without replica placements, and suggest the command to run instead.
 - group_tables: Read every table that `kafka-consumer-groups --describe` prints: members, offsets, and states of groups.
 - group_text: Read the cells of the tables that kafka-consumer-groups --describe prints, and the members in them.
 - member_zones: Read the zones of consumers from a separate file, because no tool prints `client.rack`.

@@ -1,4 +1,4 @@
-"""Recognise the output of Kafka's tools that places no replica, to say what it is and what to give instead.
+"""Recognise output of Kafka's tools without replica placements, name it, and suggest the command to run instead.
 
 Source: Kafka 4.3.1 tools: ConsumerGroupCommand, GetOffsetShell, MetadataQuorumCommand, ReassignPartitionsCommand.
 """
@@ -51,7 +51,7 @@ _ID: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}( [a-zA-Z0-9._-]{1,249}){0,5}")  
 
 
 def what_is(text: str) -> str | None:
-    """Return what a text is that a tool printed, and what to give instead; None for any other text."""
+    """Return the name of a Kafka tool's output and the input to give instead; None for any other text."""
     lines = [line.strip() for line in text.splitlines() if line.strip()][:_LINES]
     return next((what for pattern, what in _PRINTED for line in lines if pattern.match(line)), None)
 

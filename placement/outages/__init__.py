@@ -2,7 +2,7 @@
 
 - succession: Order the replicas of each partition by who leads next: the column form of Kafka's leader election.
 - returning: Find which lost brokers must return before a partition is led again without losing a committed record.
-- elections: Find what gives partitions a leader again, or their preferred one: brokers that return, or an election.
+- elections: Find the action that restores a leader or the preferred leader: a broker's return or an election.
 - arrow: Make Arrow columns of the outages' arrays; pyarrow is imported when the first column is made.
 - lost: Show what a cluster looks like once any set of its brokers is lost: the readable form of every outage.
 - sweep_kernel: Count a state of partitions, and the leaders taken over, for every set that is lost, compiled.

@@ -1,4 +1,4 @@
-"""Find what gives partitions a leader again, or their preferred one: brokers that return, or an election.
+"""Find the action that restores a partition's leader or its preferred leader: a broker's return or an election.
 
 What it decides: of each partition without a leader, the replicas that lead without loss once their broker is back (one
 is enough), and the replica that an unclean election would make the leader now.

@@ -53,7 +53,7 @@ def take(
     count: Int64Array,
     room: Int64Array,
 ) -> None:
-    """Add a move to a batch's loads, and take its bytes from the room of the brokers that it comes to."""
+    """Add a move to a batch's loads, and subtract its bytes from the remaining capacity of its target brokers."""
     for column in range(targets.shape[1]):
         broker = targets[move, column]
         if broker >= 0:

@@ -1,4 +1,4 @@
-"""Define the bytes that each broker may end with, and check that no placement is more even than their middle.
+"""Define the allowed final bytes of each broker, and check that no placement is more even than their middle.
 
 What it decides: for a plan that makes bytes even within a tolerance, the least and the most bytes of each broker. A
 replica counts as many bytes as a new copy of its partition. A broker's share is its capacity, 1 where none is given.

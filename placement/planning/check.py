@@ -77,7 +77,7 @@ class Tally:
 
 
 def tally(view: ClusterView, goal: Goal, target: Int32Array, certificate: Certificate) -> Tally:
-    """Return what a plan changes and the least that it must; `view` has the added brokers, `target` positions."""
+    """Return a plan's changes and their lower bounds; `view` includes added brokers, `target` holds positions."""
     given = Given.read(view, goal)
     new = (target >= 0) & ~members(target, given.rows)
     moved = int(new.sum())

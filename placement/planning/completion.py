@@ -155,7 +155,7 @@ def unblocked_by_newer_release(reassignment: Reassignment) -> BoolArray:
 
 
 def elected_besides(plan: Reassignment, goal: Goal) -> Reassignment:
-    """Return the partitions that no step changes and that a plan counts as led by their preferred leader, not so now.
+    """Return the partitions outside the plan's steps that their preferred leader does not lead now.
 
     They need a preferred election; those of topics that the goal excludes are left out.
     """

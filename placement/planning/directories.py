@@ -73,7 +73,7 @@ class DirectoryMoves:
 
 
 def directory_moves(plans: Sequence[Reassignment]) -> DirectoryMoves:
-    """Return what `plans`, each over the view that the one before leaves, copy between directories."""
+    """Return the copies between directories made by `plans`, each applied to the view after the previous one."""
     if not any(plan.log_dirs for plan in plans):
         return DirectoryMoves()
     known = {(one.broker_id, one.path): one for one in plans[0].view.log_dirs}

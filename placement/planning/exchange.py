@@ -175,7 +175,7 @@ class Work:
     # --- blocks and leaders ------------------------------------------------------------------------------------------
 
     def split(self, reached: NDArray[np.bool_]) -> None:
-        """Make blocks of what each block reached and of what it did not reach, and set everything's excess anew."""
+        """Split blocks into reached and unreached nodes, and recompute all excesses."""
         state, old = self.state, self.bounds
         cut = self.order * 2 + np.where(np.isin(self.order, np.unique(self.order[reached])), ~reached, 0)
         order = np.unique(cut, return_inverse=True)[1]

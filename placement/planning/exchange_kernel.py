@@ -187,7 +187,7 @@ def is_tight(state: State, here: int, there: int) -> bool:
 
 
 def reach_family(shape: Shape, state: State, node: int, level: Int64Array, queue: Int64Array, end: int) -> int:
-    """Put a node's parent and children that it can reach and that are new into the queue; return its new end."""
+    """Append a node's newly reachable parent and children to the queue; return the new end of the queue."""
     parent = shape.parent[node]
     if parent >= 0 and level[parent] == -1 and state.carried[node] < shape.high[node] and is_tight(state, node, parent):
         level[parent] = level[node] + 1
@@ -205,7 +205,7 @@ def reach_family(shape: Shape, state: State, node: int, level: Int64Array, queue
 def search_levels(
     shape: Shape, state: State, held: Holdings, search: Search, buckets: Buckets, workspace: Workspace
 ) -> bool:
-    """Fill the levels of all nodes that can be reached from one with an excess; return whether one of them lacks units.
+    """Compute the levels of all nodes reachable from a node with excess; return whether any of them lacks units.
 
     Keys are of prices alone; `left` counts the cells of each topic that are not reached.
     """

@@ -1,4 +1,4 @@
-"""Put into words what would hold a plan up, what it breaks, and what Kafka would refuse.
+"""Describe in words a plan's obstacles, its broken constraints, and its requests that Kafka would refuse.
 
 Bad is what stops the plan or makes the cluster worse at keeping records: a refusal, a partition that
 does not complete, a copy that never ends, a disk that runs over, a partition newly under min-ISR. A partition newly on
@@ -142,7 +142,7 @@ def _new_first(plan: Reassignment) -> NDArray[np.int32]:
 
 
 def down_targets(plan: Reassignment, view: ClusterView | None = None) -> dict[BrokerId, Liveness]:
-    """Return the brokers that a plan's targets name and that are down, ascending, as `view` or the plan's own shows."""
+    """Return the down brokers among a plan's targets, ascending, by `view` or the plan's own list."""
     named = set(np.unique(plan.replicas).tolist())
     view = plan.view if view is None else view
     pairs = zip(view.brokers, view.liveness, strict=True)

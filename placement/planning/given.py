@@ -1,4 +1,4 @@
-"""Read what a plan starts from, and what the rules allow, from the view and the goal, for the planner and the check.
+"""Read a plan's starting point and the rules' limits from the view and the goal, for planner and check.
 
 What it decides: which partitions change, which of their replicas stay, which may be chosen to stay, how many are wanted
 besides, and who leads after a plan; and the questions that the bounds of replicas and of leaders answer (question.py).
@@ -262,7 +262,7 @@ def leader_question(given: Given, target: Int32Array) -> Question:
 
 
 def leading(given: Given, target: Int32Array) -> Int32Array:
-    """Return who leads after the plan: the first live replica, but who led stays where the first one is down."""
+    """Return the leaders after the plan: the first live replica, or the current leader if the first replica is down."""
     able = given.electable(target)
     leader = first_in_row(target, able)
     if not target.shape[1]:

@@ -33,11 +33,11 @@ SHOWN_MAX: Final = 5
 
 
 class PlanRefusedError(RefusedError):
-    """A goal cannot be reached, or its plan could not be carried out; the text says what would do."""
+    """A goal is unreachable or its plan is not executable; the text suggests a remedy."""
 
 
 class MissingInputError(UsageError):
-    """Say that the input lacks what a goal needs: sizes, racks, capacities, or some of the partitions."""
+    """Report input missing for a goal: sizes, racks, capacities, or some of the partitions."""
 
 
 @attrs.frozen(kw_only=True)
@@ -152,7 +152,7 @@ class Goal:
 
 
 def with_added(view: ClusterView, goal: Goal) -> ClusterView:
-    """Return the view with the brokers that join; refuse one whose rack is known to be another."""
+    """Return the view with added brokers; refuse a conflicting rack, and cordoned or down brokers."""
     if not goal.add and view.totals is None:
         return view
     known = {one.id: one for one in view.brokers}

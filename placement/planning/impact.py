@@ -34,7 +34,7 @@ from placement.planning.throttle import Links, Times, times
 
 @attrs.frozen(kw_only=True, eq=False)
 class BatchImpact:
-    """Hold what one batch does: its plan over the cluster that it starts from, and its completion.
+    """Hold the impact of one batch: its plan over the cluster at its start, and the cluster at its completion.
 
     `partition_count` rows change, of which `moving_count` copy and `order_only_count` only change the order.
     `moved_bytes` is None where a size is not known, `times` where nothing limits the rate.

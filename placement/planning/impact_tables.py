@@ -73,7 +73,7 @@ def brokers_table(impact: Impact) -> pa.Table:
 
 
 def directories_table(impact: Impact) -> pa.Table:
-    """Return one row for each log directory that replicas are copied into or out of inside its broker."""
+    """Return one row per log directory with replicas copied in or out within its broker."""
     import pyarrow as pa  # Late: only tables need it.
 
     kinds = [(name, pa.string() if name == "log_dir" else pa.int64()) for name in DIRECTORY_COLUMNS]
@@ -82,7 +82,7 @@ def directories_table(impact: Impact) -> pa.Table:
 
 
 def moves_table(impact: Impact) -> pa.Table:
-    """Return one row for each partition that a plan names: its replicas before and after, and what holds it up."""
+    """Return one row for each partition in a plan: replicas before and after, and its obstacles."""
     parts = [_moves(number, batch) for number, batch in enumerate(impact.batches, start=1)]
     import pyarrow as pa  # Late: only tables need it.
 

@@ -1,4 +1,4 @@
-"""Keep the input of a plan as a table, and make the view of it again, so that a plan can be checked without its dump.
+"""Store a plan's input as a table, and rebuild its view, so that the plan can be checked without the dump.
 
 What it decides: the columns of input.parquet, `COLUMNS`.
 

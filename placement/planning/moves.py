@@ -69,7 +69,7 @@ class Moves:
         return self._at_targets(np.broadcast_to(self.sizes[:, None], self.targets.shape))
 
     def bytes_out(self) -> Int64Array:
-        """Return the bytes that leave each broker as the leader of what is copied, int64[B]."""
+        """Return the bytes read from each broker as the leader of copied partitions, int64[B]."""
         return summed_by(self.source, self.sizes * self.counts, self.broker_count)
 
     def replicas_in(self) -> Int64Array:
@@ -100,7 +100,7 @@ class Rates:
 
 @attrs.frozen(kw_only=True)
 class Bound:
-    """Hold the shortest time that any order can take, and the broker and the direction that need so long."""
+    """Hold a lower bound of the duration in any order, with its broker and direction."""
 
     seconds: float
     broker_row: int

@@ -1,4 +1,4 @@
-"""Make the plan that moves least: replicas first, then leaders by reordering, with the proof that less is impossible.
+"""Make the plan with the fewest moves: replicas first, then leaders by reordering, with a proof of the minimum.
 
 Goals, most important first: the rules; loads as even as the goal asks; fewest new replicas; fewest leaders that lose
 their replica; leaders as even as reordering allows; fewest leaders that change for these replicas; replicas that stay
@@ -55,7 +55,7 @@ _TRIED_PARTITIONS_MAX = 100_000
 
 @attrs.frozen(kw_only=True, eq=False)
 class Plan:
-    """Hold a plan: the rows of the view that change, what that costs, and the proof that no plan costs less.
+    """Hold a plan: the changed rows of the view, their cost, and the certificate of minimal cost.
 
     `view` has the brokers that the goal adds.
     """

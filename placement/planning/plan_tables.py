@@ -62,7 +62,7 @@ def moves_table(moved: Reassignment, goal: Goal, batches: Sequence[Int64Array]) 
 
 
 def brokers_table(moved: Reassignment, goal: Goal, certificate: Certificate, batches: Sequence[Int64Array]) -> pa.Table:
-    """Return every broker: loads before, at the peak and after, their bounds, and what it receives and gives.
+    """Return one row per broker: loads before, at the peak and after, their bounds, bytes received and sent.
 
     `batches` are places in `moved`, the plan for `goal` that `certificate` proves.
     """

@@ -1,4 +1,4 @@
-"""Ask what may be placed where, and compute the least that each partition can cost at given prices of brokers.
+"""State the allowed replica positions, and compute each partition's least cost at given broker prices.
 
 What it decides: for every partition the least of the sum over its brokers of (cost + price), over all sets of brokers
 that the rules allow. It is the part of a plan's lower bound that depends on the partitions, and shares nothing with the
@@ -34,7 +34,7 @@ _ROWS_AT_ONCE: Final = 1 << 16
 
 @attrs.frozen(kw_only=True, eq=False)
 class Question:
-    """Hold what may be placed where: `rows` int32[P, W] positions, -1 pads, and what the rules say of brokers.
+    """Hold the allowed placements: `rows` int32[P, W] positions, -1 pads, and the rules' limits for brokers.
 
     `wanted` int64[P] replicas besides those that stay, 0 where nothing changes; `own` and `stays` bool[P, W] mark the
     replicas that may be chosen, and those that stay; `fresh` bool[P] partitions that may get new ones; `leader`

@@ -138,7 +138,7 @@ class Reassignment:
 
     @cached_property
     def source(self) -> Int32Array:
-        """Return the broker that new replicas of each row are copied from, int32[N]: the leader, or who stands for it.
+        """Return the broker from which each row's new replicas are copied, int32[N]: the leader or its substitute.
 
         -1 for a partition without a replica.
         """

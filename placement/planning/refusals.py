@@ -1,4 +1,4 @@
-"""Refuse a goal that a cluster cannot reach; say which rule forbids it, and what would help.
+"""Refuse unreachable goals; name the violated rule and a remedy.
 
 Example: "orders-0 needs 7 live brokers, and 6 remain; 1 more, or a smaller factor (--factor 6)".
 """
@@ -204,7 +204,7 @@ def _check_lowered(view: ClusterView, goal: Goal, given: Given) -> None:
 
 
 def check_completes(plan: Reassignment, goal: Goal) -> None:
-    """Refuse what Kafka would not complete as the cluster stands: nobody to copy from, or who is to stay out of sync.
+    """Refuse partitions that Kafka cannot complete now: without a source, or with a target that stays out of sync.
 
     Replicas out of sync are waited for only where the factor changes.
     """

@@ -1,4 +1,4 @@
-"""Cut a reassignment into batches that run one after the other, and say how far from the shortest time they are.
+"""Split a reassignment into consecutive batches, and state their gap to the shortest possible duration.
 
 What it decides: the batch of each partition.
 
@@ -141,7 +141,7 @@ def schedule(plan: Reassignment, limits: Limits | None = None) -> Schedule:
 
 
 def pacing_notes(made: Schedule, limits: Limits) -> tuple[str, ...]:
-    """Return the warning that a batch moves much and nothing limits its rate, with what would, and how long it takes.
+    """Return a warning for a large batch without a throttle: a suitable rate and the resulting duration.
 
     Much is `MUCH_BYTES` into or out of a broker at once, or where sizes are unknown `MUCH_PARTITIONS`.
     """

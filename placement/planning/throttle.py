@@ -49,7 +49,7 @@ class Links:
 
 @attrs.frozen(kw_only=True, eq=False)
 class Times:
-    """Hold the seconds that each broker needs for what comes in and goes out, float64[B]; infinite never ends."""
+    """Hold each broker's seconds for receiving and sending, float64[B]; infinite if it never ends."""
 
     seconds_in: FloatArray
     seconds_out: FloatArray

@@ -48,7 +48,7 @@ class Strata:
 
 @attrs.frozen(eq=False)
 class Draws:
-    """Hold the draws as bits, 64 a word: uint64[B, W] for brokers that are down, and for those that are lost.
+    """Hold the draws as bits, 64 per word: uint64[B, W] for brokers down, and for brokers lost.
 
     Draw i is bit i % 64 of word i // 64; `strata` has its weight. Bits after the last draw are 0.
     """

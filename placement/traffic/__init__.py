@@ -1,11 +1,11 @@
-"""Count what produce, replication and consume send across zones, beside the least possible, and what changes save.
+"""Count the cross-zone bytes of produce, replication and consume, the least possible, and possible savings.
 
 Begin with `ZonedPartitions.of(view)`, `group_traffic(partitions, consumers, assignor)` and `changes_of`.
 
 - zones: Hold the zone of every replica and leader of a cluster, and the bytes that each partition takes.
 - consumers: Turn members and their subscriptions into a group that Kafka's assignors assign, with racks.
 - crossing: Count the partitions and bytes of each flow that cross zones.
-- group_traffic: Count what one group fetches across zones, as it is and with another assignor, beside the least.
+- group_traffic: Count a group's cross-zone fetches with the current and other assignors, and the least possible.
 - savings: Compute what fetching from the closest replica (KIP-392), or another assignor, saves.
 - samples: Draw consumer groups for a cluster that has none, the same for the same seed.
 """

@@ -31,7 +31,7 @@ Float64Array = NDArray[np.float64]
 
 @attrs.frozen(kw_only=True)
 class Crossing:
-    """Count the sends or fetches of one flow: all, those that cross, those of which an end has no zone; and bytes.
+    """Count the sends or fetches of one flow: in total, across zones, with an unknown zone, and in bytes.
 
     A count is of partitions, times followers or groups that fetch them. Bytes are None where sizes are not known.
     """

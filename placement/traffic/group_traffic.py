@@ -1,4 +1,4 @@
-"""Count what one group fetches across zones, as it is and with another assignor, beside the least.
+"""Count a group's cross-zone fetches with the current and other assignors, and the least possible.
 
 What it decides: for an assignment, the fetches that cross zones if every member fetches from the leader, and if it
 fetches from the closest replica (KIP-392); and how many partitions get another member. The least of all assignments: a
@@ -90,7 +90,7 @@ def least_of(partitions: ZonedPartitions, consumers: Consumers) -> tuple[int | N
 
 
 def least_fetched(partitions: ZonedPartitions, consumers: Consumers) -> Crossing:
-    """Return the fetches of one group with the least that cross; none cross, and all are unknown, if that is not known.
+    """Return a group's fetches with the fewest zone crossings; if unknown, zero crossings and all fetches unknown.
 
     That is a lower bound for every assignment.
     """

@@ -1,6 +1,6 @@
 """Check invariants, client histories and durability of a run, apart from the model that produced it.
 
-- catalogue: List the invariants by name: the statement of each, when it is checked, and what may break it.
+- catalogue: List the invariants by name: statement, moment of the check, and known causes of violations.
 - steps: Check the invariants after every event; this decides which checks run after an event.
 - records: Check the metadata log: the invariants of each record after the records before it.
 - elections: The setting or rule that allows each election of a leader from outside ISR and ELR.
@@ -13,7 +13,7 @@
 - observed_log: Read one replica's log from its bytes, and compare it with the committed records.
 - view: Define what the checkers see of a cluster: its nodes and its controller.
 - retention_steps: Check the invariants after every event where retention and compaction change logs.
-- retention_logs: Check one log that retention and compaction change (K1, K2, K5 to K7, and I12 as it holds there).
+- retention_logs: Check one log under retention and compaction (K1, K2, K5 to K7, and I12 in its form for such logs).
 - retention_model: Decide which records a replica counts as holding where retention and compaction change logs.
 - retention_report: Count what retention and compaction removed, and check what consumers saw of each key.
 - rare: Count the rare states of a run: states that many runs together must reach, or they prove little.

@@ -1,4 +1,4 @@
-"""List the invariants by name: the statement of each, when it is checked, and what may break it.
+"""List the invariants by name: statement, moment of the check, and known causes of violations.
 
 "step" is after every event, "second" every simulated second, "end" at the end of the run. `may_break` names the events
 after which a violation is no fault of the rules: U is an unclean election, the election of the last known leader, or
@@ -21,7 +21,7 @@ from broker.units import TimeMs
 
 @attrs.frozen
 class Invariant:
-    """Describe one invariant: its name, its statement, when it is checked, and what may break it."""
+    """Describe one invariant: its name, its statement, the moment of its check, and the known causes of violations."""
 
     name: str
     statement: str

@@ -35,7 +35,7 @@ class Write:
 
 @value
 class ConsumedRecord:
-    """Hold one record that a consumer received; `is_reset` means that its offset was reset just before."""
+    """Hold one record received by a consumer; `is_reset`: the consumer's offset was reset just before."""
 
     consumer: int
     partition: int

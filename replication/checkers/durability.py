@@ -59,7 +59,7 @@ class DurabilityReport:
 
     @property
     def lost_by_one(self) -> tuple[LostRecord, ...]:
-        """Return the lost records that were acknowledged with acks=1, which promises the leader's log alone."""
+        """Return the lost records acknowledged with acks=1, a promise of the leader's log only."""
         return tuple(record for record in self.lost if record.acks != ACKS_ALL)
 
     @property

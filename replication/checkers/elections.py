@@ -71,7 +71,7 @@ def is_unclean(before: PartitionState, after: PartitionState, cause: Cause) -> b
 def ground_of(
     before: PartitionState, after: PartitionState, last_leader: BrokerId, settings: PartitionSettings, *, is_asked: bool
 ) -> Ground:
-    """Return what allows an unclean election; `before` is without members that have just stopped uncleanly.
+    """Return the reason that permits an unclean election; `before` excludes members after an unclean shutdown.
 
     `last_leader` is the broker that led last, `is_asked` says that an operator asked for an UNCLEAN election.
     """

@@ -1,4 +1,4 @@
-"""Check that what an operator orders takes effect (L14): preferred elections, reassignments and deletions.
+"""Check the effect of operator requests (L14): preferred elections, reassignments and deletions.
 
 The order is compared with the controller's image before and after it, without any rule. What Kafka promises at once is
 checked at once: a preferred replica that is alive and in the ISR leads after PREFERRED ElectLeaders and after the task

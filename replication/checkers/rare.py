@@ -109,7 +109,7 @@ class RareStates:
             self.seen[found] += 1
 
     def note_record(self, before: PartitionState, after: PartitionState, proposed: tuple[BrokerId, ...] = ()) -> None:
-        """Count the rare states that a change of a partition shows; `proposed` is the ISR that its leader asked for."""
+        """Count the rare states in a partition change; `proposed` is the ISR requested by the leader."""
         if after.leader != before.leader:
             if after.leader == NO_LEADER:
                 self.seen[Rare.LEADERLESS] += 1

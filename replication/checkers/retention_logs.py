@@ -1,4 +1,4 @@
-"""Check one log that retention and compaction change (K1, K2, K5 to K7, and I12 as it holds there).
+"""Check one log under retention and compaction (K1, K2, K5 to K7, and I12 in its form for such logs).
 
 What each means on a compacted log
 - K5: an offset that is not there, at or above the log's start and below its end, has a later committed record of its

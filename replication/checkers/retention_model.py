@@ -1,4 +1,4 @@
-"""Follow logs that retention and compaction change: the record that was at each offset, and the records still there.
+"""Model logs under retention and compaction: the original record at each offset, and the remaining records.
 
 What the invariants mean on such a log: I4 to I7 hold for the observed log with its gaps filled in, I11 for each
 remaining record, I12 for each remaining record from the first offset of the epoch cache on, H3 for the last record of

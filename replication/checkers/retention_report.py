@@ -20,7 +20,7 @@ from replication.rules.produce import Fate
 
 @attrs.frozen
 class RetentionReport:
-    """Count the acknowledged records that expired or were superseded, and those that consumers missed.
+    """Count acknowledged records by outcome: expired, superseded, and missed by consumers.
 
     `unread_count` counts records that expired before a consumer could read them, each for each such consumer.
     """

@@ -45,7 +45,7 @@ class RetentionStepChecker(StepChecker):
         self._has_jumped = False
 
     def after(self, cluster: CheckedCluster, node: NodeId, message: Message, out: Outbox) -> None:
-        """Check what `node` can have changed by handling `message`; `out` holds the messages that it sent."""
+        """Check the possible effects of `message` on `node`; `out` holds the node's sent messages."""
         if node < CONTROLLER:
             machine = cluster.nodes[BrokerId(node)]
             if type(message) is DeleteRecords:

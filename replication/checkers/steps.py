@@ -71,7 +71,7 @@ class StepChecker:
         self._decoder = Decoder()
 
     def after(self, cluster: CheckedCluster, node: NodeId, message: Message, out: Outbox) -> None:
-        """Check what `node` can have changed by handling `message`; `out` holds the messages that it sent."""
+        """Check the possible effects of `message` on `node`; `out` holds the node's sent messages."""
         if node < CONTROLLER:
             machine = cluster.nodes[BrokerId(node)]
             if isinstance(message, ReplicaMessage):
@@ -102,7 +102,7 @@ class StepChecker:
             self._after_controller(cluster, message)
 
     def check_all(self, cluster: CheckedCluster) -> None:
-        """Check all partitions, also those that no event can have changed, and forget logs that were removed."""
+        """Check all partitions, including those unaffected by events, and forget removed logs."""
         for reference in self.references.values():
             replicas_now = () if reference.state is None else reference.state.replicas
             reference.observed_logs = {

@@ -247,7 +247,7 @@ class GroupChecker:
                 self.findings.append(Finding(broken.code, now_ms, -1, named.what))
 
     def reported(self, member: Member, owned: frozenset[TopicPartition]) -> None:
-        """Note that a member tells its coordinator which partitions it owns, and is about to own others."""
+        """Record the partitions that a member is about to own beyond those in its heartbeat."""
         if member.client is not None:
             self._disowned[member.node] = self._disowned.get(member.node, frozenset()) | (member.client.coming - owned)
 

@@ -12,7 +12,7 @@ from replication.groups.alone.cli import simulate_command
 
 @click.group(cls=CommandGroup)
 def groups() -> None:
-    """Show which member gets which partitions of a consumer group, and what rebalances cost."""
+    """Show the members' partitions in a consumer group, and the cost of rebalances."""
 
 
 for command in (assign_command, herd_command, simulate_command):

@@ -66,7 +66,7 @@ class ProbeResult(HostedMessage):
 
 @attrs.frozen
 class ShardRead(HostedMessage):
-    """Tell a broker that a shard has read its partition of `__consumer_offsets`; `number` tells shards apart."""
+    """Notify a broker that shard `number` has read its partition of `__consumer_offsets`."""
 
     partition: int
     number: int

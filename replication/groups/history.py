@@ -185,7 +185,7 @@ class OffsetShown:
 
 @attrs.define
 class Loss:
-    """Record an unclean election at `start_ms`, by which a group may have lost what was acknowledged until `end_ms`.
+    """Record an unclean election at `start_ms` that may have lost a group's acknowledged commits until `end_ms`.
 
     It ends when no broker leads the partition any more by an epoch before the election's.
     """

@@ -54,7 +54,7 @@ class MirrorOptions:
 
 
 def without_failures(seed: int, duration_ms: DurationMs) -> MirrorOptions:
-    """Return a pair of clusters, with the internal partitions that the mirror needs, in which nothing fails."""
+    """Return a pair of clusters without failures, with the internal partitions needed by the mirror."""
     source = attrs.evolve(quiet(derive(seed, _SOURCE_STREAM), duration_ms), produce_ms=DurationMs(100))
     target = quiet(derive(seed, _TARGET_STREAM), duration_ms)
     return MirrorOptions(

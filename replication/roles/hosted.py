@@ -1,4 +1,4 @@
-"""Define what a broker process is started with, and the further roles that it hosts, such as a group coordinator.
+"""Define the parameters of a broker process, and additional roles hosted by it, such as a group coordinator.
 
 A process does I/O through the functions of `BrokerStart` only, so that a simulation or real files can implement them.
 A hosted role ends with its process. It sends messages and sets timers through its outbox only; its messages derive from

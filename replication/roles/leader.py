@@ -169,7 +169,7 @@ class LeaderRole:
             self._answer(write, sender, end_of_write(WriteState.RECEIVED, REFUSALS[error]), out)
 
     def append(self, write: Produce, sender: Address, moment: Moment, out: Outbox) -> ErrorCode:
-        """Append a write that will be answered later and return NONE, or return the error that refuses it."""
+        """Append a write and return NONE, its response being sent later; or return the error for a refused write."""
         error = check_append(self.state, write.acks, self._role_settings.settings)
         if error is not _NO_ERROR:
             return error

@@ -46,7 +46,7 @@ NOBODY: Final = Address(NodeId(-1))
 
 
 class Message:
-    """Mark what a process may receive: a message over the network, or a timer that it has set."""
+    """Mark the messages that a process can receive: over the network, or from its own timers."""
 
     __slots__ = ()
 

@@ -62,7 +62,7 @@ def is_session_valid(heard_at_ms: TimeMs, now_ms: TimeMs, session_ms: DurationMs
 
 
 def has_session(heard_at_ms: TimeMs | None, *, fenced: bool, rules: Rules) -> bool:
-    """Return whether a broker has a session that can end: it has sent a heartbeat, and counts though it is fenced."""
+    """Return whether a broker's session can expire: after a heartbeat, unfenced or by rules that count fenced ones."""
     return heard_at_ms is not None and (rules.fenced_broker_has_session or not fenced)
 
 

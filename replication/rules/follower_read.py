@@ -1,4 +1,4 @@
-"""Decide which replica a consumer reads from, up to which offset, and where it goes on after a change of leader.
+"""Decide a consumer's read replica, its readable offsets, and the fetch position after a leader change.
 
 Each replica shows what lies below its own high watermark, which lags behind the leader's; an offset between the two is
 not an error but a reason to ask again. Only live members of the ISR are preferred. A position is an

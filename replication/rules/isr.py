@@ -1,4 +1,4 @@
-"""Decide which followers are in sync: which leave the ISR (maybeShrinkIsr) and which may join it (maybeExpandIsr).
+"""Decide ISR membership: followers to remove (maybeShrinkIsr) and followers to add (maybeExpandIsr).
 
 What it decides: for a leader, which members lag by more than replica.lag.time.max.ms, whether a follower may be added,
 and which set the high watermark respects while an AlterPartition request is pending (the maximal ISR).

@@ -115,7 +115,7 @@ def become_leader(
 
 
 def become_follower(known: LeaderState | FollowerState, new_state: PartitionState) -> Following | None:
-    """Return the state of a broker that `new_state` does not name as leader; None if that state is old."""
+    """Return the broker's state as a follower under `new_state`; None for a stale state."""
     assert new_state.leader != known.broker, (new_state, known)
     if new_state.partition_epoch < known.partition_epoch:
         return None

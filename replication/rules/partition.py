@@ -147,7 +147,7 @@ class IsrMember:
 
 @value(kw_only=True)
 class AlterPartitionRequest:
-    """Hold a leader's AlterPartition request: the ISR that it proposes, with the epochs that it knows."""
+    """Hold a leader's AlterPartition request: the proposed ISR and the leader's epochs."""
 
     leader: BrokerId
     leader_epoch: LeaderEpoch
@@ -203,7 +203,7 @@ class LeaderState:
         return len(self.followers) + 1
 
     def follower(self, broker: BrokerId) -> Follower | None:
-        """Return what the leader knows of one follower; None for a broker that is no replica."""
+        """Return the leader's state of one follower; None for a non-replica."""
         for follower in self.followers:
             if follower.broker == broker:
                 return follower

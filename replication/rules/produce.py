@@ -1,4 +1,4 @@
-"""Decide whether a leader accepts a produce or DeleteRecords request, when and how it answers, and what that proves.
+"""Decide acceptance of produce and DeleteRecords requests, the time and error of the response, and its guarantee.
 
 With acks=all nothing is appended under min.insync.replicas; acks=0 and 1 are appended all the same, and become visible
 only when the ISR has grown. A refused DeleteRecords request changes nothing; a replica whose broker is fenced is not

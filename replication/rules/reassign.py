@@ -1,4 +1,4 @@
-"""Decide how a reassignment of replicas starts, when it is complete, and what cancelling it reverts to.
+"""Decide the start, completion and cancellation of a replica reassignment.
 
 What it decides: the replicas, adding and removing replicas of each phase; the change itself is `partition_change`'s.
 

@@ -50,7 +50,7 @@ class Truncation(enum.Enum):
 
 @attrs.frozen
 class Switch:
-    """Describe one switch: the first release x.y.0 that has the fix, its source, and what happens without it."""
+    """Describe one switch: the first release x.y.0 with the fix, its source, and the behaviour without the fix."""
 
     since: str
     source: str

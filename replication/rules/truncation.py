@@ -124,7 +124,7 @@ def answer_epoch_end(
 
 
 def cut_for(log: LogState, answer: EpochEnd, rules: Rules) -> Cut:
-    """Return where a follower truncates its log when the leader says that epoch `answer.epoch` ends at its offset."""
+    """Return a follower's truncation offset for the leader's end offset of epoch `answer.epoch`."""
     if answer.end_offset == UNKNOWN_OFFSET:
         # The leader does not know the epoch: what lies below the high watermark is all that is known to be common.
         return Cut(log.high_watermark, complete=True)

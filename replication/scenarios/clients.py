@@ -1,4 +1,4 @@
-"""Clients of a scenario: one that sends single writes and requests on order, and a consumer that checks its position.
+"""Scenario clients: a producer of single writes and requests on order, and a consumer that validates its position.
 
 Each write is sent once, to the broker that the scenario names, leader or not; without a response its fate is unknown.
 The consumer asks for Metadata; then, once per leader epoch and if it checks, OffsetsForLeaderEpoch to validate its

@@ -13,7 +13,7 @@
 - disks: Let the disks of a machine fail: full, broken in one log directory, or without blocks that were never flushed.
 - wider_faults: Apply the faults that are of no single broker's process: splits, controllers, late metadata, clocks.
 - topic_deletion: Delete topics while they are written, and create others of the same name.
-- former_controller: Model a controller that was replaced and does not know it: some brokers still ask it.
+- former_controller: Model a replaced controller unaware of its successor, still asked by some brokers.
 - clients: Run producers and consumers that find leaders, write, read, and note the responses.
 - history: Hold what happened in a run: a line per state change, a digest, and what the clients wrote and read.
 - policies: Policies of one's own: one that places the partitions, and one that elects the leaders.

@@ -54,7 +54,7 @@ class ArmedStorage(FaultyStorage):
         self.has_struck = True
 
     def spared(self, act: Callable[[], int]) -> int:
-        """Do what is not the broker's doing, which a disk that fails lets pass."""
+        """Run `act`, an operation outside the broker's control, without injected faults."""
         had_struck, self.has_struck = self.has_struck, True
         done = act()
         self.has_struck = had_struck

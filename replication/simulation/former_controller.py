@@ -1,4 +1,4 @@
-"""Model a controller that was replaced and does not know it: some brokers still ask it.
+"""Model a replaced controller unaware of its successor, still asked by some brokers.
 
 It knows what the controller knew when it was replaced, and nothing later. It has no metadata to send, and its own
 timers do nothing, as all that they would do is to write records.

@@ -79,7 +79,7 @@ class History:
         """The partition that has the name of a deleted one since it was created."""
 
     def number_of(self, partition: int) -> int:
-        """Return the partition that has the name now which `partition` was created with."""
+        """Return the partition that now has the name under which `partition` was created."""
         while partition in self.successors:
             partition = self.successors[partition]
         return partition

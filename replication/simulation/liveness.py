@@ -1,4 +1,4 @@
-"""Find what a cluster still lacks after all faults are over: L1 to L7, L10 to L13; restart brokers that are replaced.
+"""Check liveness after all faults (L1 to L7, L10 to L13), and restart replaced brokers.
 
 Brokers, partitions and clients are looked at as they are; nothing is sent or changed. The writes that prove L10 are the
 producers' own: each writes once more to every partition, with acks=all, after the faults.
@@ -34,7 +34,7 @@ _STOPPING = (LifecycleState.PENDING_CONTROLLED_SHUTDOWN, LifecycleState.SHUTTING
 
 @attrs.frozen
 class Missing:
-    """Describe a liveness property that does not hold yet: the code of its invariant, and what is missing."""
+    """Describe an unsatisfied liveness property: the code of its invariant, and the missing condition."""
 
     code: str
     what: str

@@ -1,4 +1,4 @@
-"""Policies of one's own in a simulated cluster: one that places the partitions, and one that elects the leaders.
+"""Run a simulated cluster with a custom placement policy and a custom election policy.
 
 The same options and placer give the same assignment; the placer draws from Kafka's own generator. The checkers treat
 elections like Kafka's own: a leader from outside ISR and ELR needs a setting or an order that allows it (I28). A policy

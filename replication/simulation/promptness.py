@@ -1,4 +1,4 @@
-"""Watch that a lagging follower leaves the ISR in time (L15), and that a partition commits writes (L16), during faults.
+"""Watch during faults that lagging followers leave the ISR in time (L15) and partitions commit writes (L16).
 
 L15: a member lags since the last second in which it did not yet lack anything that its leader had. The leader has 1.5
 times replica.lag.time.max.ms (it looks every half), and SLACK_MS for its request to the controller. The time starts

@@ -98,7 +98,7 @@ def _holds(options: Options, name: str, again: Callable[[Options], Outcome]) -> 
 
 
 def lacking_line(release: str, name: str) -> str:
-    """Return one line: the rule that a release lacks, its KIP or KAFKA number, and the release that has it."""
+    """Return one line: a rule missing in a release, its KIP or KAFKA number, and the first release with it."""
     switch = SWITCHES[name]
     return f"Kafka {release} lacks {name} ({switch.source}, {switch.since}): {switch.without}; with it this seed holds"
 

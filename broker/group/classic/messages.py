@@ -101,7 +101,7 @@ NO_GENERATION: Final = -1
 
 @attrs.frozen
 class Protocol:
-    """Name one assignor that a member supports, with the metadata for the group's leader, which runs it."""
+    """Name an assignor supported by a member, with the member's metadata for that assignor."""
 
     name: str
     metadata: bytes = b""

@@ -62,7 +62,7 @@ def has_room_for(group: ClassicGroup, options: ClassicOptions, member_id: Member
 
 
 def sync_error(group: ClassicGroup, request: SyncGroupRequest) -> ErrorCode:
-    """Return the error that refuses `request`; NONE when it is answered, now or with the leader's assignment."""
+    """Return the error of a refused SyncGroup request; NONE if the response follows now or with the assignment."""
     error = _generation_error(group, request)
     if error is not ErrorCode.NONE:
         return error

@@ -106,7 +106,7 @@ class Link:
         self._outputs.append(Send(number, request, None if anyone else self.coordinator, time_ms))
 
     def answer(self, ticket: Ticket, response: Response) -> None:
-        """Pass a response to the handler that waits for it; drop a response that comes too late."""
+        """Pass a response to its waiting handler; drop a late response."""
         then = self._asked.pop(ticket, None)
         if then is not None:
             self._timers.cancel(_answer(ticket))

@@ -1,4 +1,4 @@
-"""Changes of the ISR: bugs that Kafka has fixed, and one that it has not (S100)."""
+"""Scenarios of ISR changes: bugs fixed in Kafka, and an open one (S100)."""
 
 from __future__ import annotations
 
