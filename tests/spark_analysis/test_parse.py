@@ -7,12 +7,17 @@ import gzip
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from broker.errors import UsageError
+from placement.formats.parsed import ParsedDump
 from spark_analysis import parse, register
+from spark_analysis.data_sources.dump_rows import DumpRequest
 from spark_analysis.examples.streamed_history import append_new
+from spark_analysis.sources.dumps import DumpInput
+from spark_analysis.tables.schemas import CLUSTER_TABLES
 from tests.spark_analysis.data_sources.dumps import REAL, describe, write
 
 KRAFT = REAL / "kraft" / "describe"
@@ -89,3 +94,38 @@ def test_a_stream_appends_each_dump_once_over_a_restart_in_the_middle(spark: Spa
     append_new(spark, dumps, history, checkpoint, once=True).awaitTermination()
     found = spark.read.parquet(history).select("cluster", "partition_count").collect()
     assert sorted((row["cluster"], row["partition_count"]) for row in found) == [("a", 3), ("b", 5), ("c", 4)]
+
+
+def test_the_rows_of_every_table_come_of_one_parsing(spark: SparkSession, dumps: Path) -> None:
+    files = files_of(spark, dumps)
+    parsed = parse.tables(files).persist()
+    for name in ("partitions", "brokers", "inputs"):
+        found, expected = parse.rows_of(parsed, name), getattr(parse, name)(files)
+        assert found.columns == expected.columns
+        assert rows(found) == rows(expected)
+    total = parse.rows_of(parsed, "inputs").selectExpr(
+        "sum(rows_in) as n", "sum(rows_analysed) as good", "sum(rows_rejected) as bad"
+    ).collect()[0]  # fmt: skip
+    assert total["n"] == total["good"] + total["bad"]
+    assert total["bad"] == parse.rows_of(parsed, "rejects").count() == 1
+    parsed.unpersist()
+    with pytest.raises(UsageError, match="there is no table 'nosuch' of parsed files; there are partitions, brokers"):
+        parse.rows_of(parsed, "nosuch")
+
+
+def test_each_file_is_parsed_once_for_all_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    whole = parse.read_content
+
+    def counted(dump: DumpInput, content: bytes) -> ParsedDump:
+        read.append(dump.path)
+        return whole(dump, content)
+
+    monkeypatch.setattr(parse, "read_content", counted)
+    requests = [DumpRequest(table, table.column_names, "PERMISSIVE") for table in CLUSTER_TABLES]
+    files = pa.RecordBatch.from_pydict(
+        {"path": ["/a/prod.txt", "/a/bad.txt"], "content": [describe(3).encode(), b"milk"]}
+    )
+    found = pa.Table.from_batches(parse._batches(requests, parse.Parsing(), None, [files]))
+    assert read == ["/a/prod.txt", "/a/bad.txt"]
+    assert found.column_names == [table.name for table in CLUSTER_TABLES]

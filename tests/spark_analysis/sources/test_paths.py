@@ -50,7 +50,7 @@ def of_report(*paths: str) -> list[dict[str, Any]]:
 def of_parse(path: str) -> list[dict[str, Any]]:
     content = Path(path.removeprefix("file:")).read_bytes()
     files = pa.RecordBatch.from_pydict({"path": [encodable(path)], "content": [content]})
-    return [row for batch in _batches(REQUEST, Parsing(), None, [files]) for row in batch.to_pylist()]
+    return [row for batch in _batches([REQUEST], Parsing(), None, [files]) for row in batch.to_pylist()]
 
 
 NAMES: Final = (
