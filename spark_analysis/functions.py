@@ -1,8 +1,9 @@
-"""Compute Kafka's murmur2 of a key and the partition that its producers choose, as functions of Spark's SQL.
+"""Compute Kafka's murmur2 of a key and the partition that producers choose, as functions of Spark's SQL.
 
-`murmur2(key)` and `partition_of_key(key, partition_count)`, for keys that are binary, or strings, which are hashed as
-their UTF-8 bytes. Columns of keys go through one compiled loop, without a Python object per key. A partition count of
-0 or less ends the query with a sentence.
+`murmur2(key)`, `partition_of_key(key, partition_count)` and `partition_by(partitioner, key, partition_count)`, which
+is what `brokerside partition` prints, for keys that are binary, or strings, which are hashed as their UTF-8 bytes. With
+murmur2, columns of keys go through one compiled loop, without a Python object per key. A partition count of 0 or less
+ends the query with a sentence.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pyspark.sql import functions as F
 
 from broker.cluster import Int32Array
 from broker.errors import UsageError
+from placement.producer.clients import partition_by
 from placement.producer.keys import POSITIVE_MASK, KeyColumn, murmur2_many
 
 if TYPE_CHECKING:
@@ -24,12 +26,12 @@ if TYPE_CHECKING:
 else:
     Plain = pa.Array  # Spark reads the hints, and knows no type parameters of arrays.
 
-NAMES: Final = ("murmur2", "partition_of_key")
+NAMES: Final = ("murmur2", "partition_of_key", "partition_by")
 
 
 def register_functions(spark: SparkSession) -> None:
-    """Register both functions in the session `spark`, classic or Connect."""
-    kernels: Any = (murmur2_column, partition_column)
+    """Register the functions in the session `spark`, classic or Connect."""
+    kernels: Any = (murmur2_column, partition_column, partition_by_column)
     functions: Any = F  # Its type stubs lack arrow_udf.
     for name, kernel in zip(NAMES, kernels, strict=True):
         spark.udf.register(name, functions.arrow_udf(kernel, "int"))
@@ -50,6 +52,14 @@ def partition_column(keys: Plain, counts: Plain) -> Plain:
     among: Any = pc.fill_null(given, 1).to_numpy(zero_copy_only=False)
     places = (_hashes(keys) & np.int32(POSITIVE_MASK)) % among
     found: Any = pa.array(places.astype(np.int32), mask=_nulls(keys) | _nulls(counts))
+    return found
+
+
+def partition_by_column(names: Plain, keys: Plain, counts: Plain) -> Plain:
+    """Return the partition of each key by the partitioner of that name; null where it is drawn at random."""
+    rows = zip(names.to_pylist(), keys.cast(pa.large_binary()).to_pylist(), counts.to_pylist(), strict=True)
+    places = [None if None in row else partition_by(*row) for row in rows]
+    found: Any = pa.array(places, pa.int32())
     return found
 
 

@@ -120,15 +120,16 @@ def partition_of_key(key: bytes, partition_count: int) -> PartitionId:
 
     Raises DivisionByZeroError, as Java does, when there are no partitions, and UsageError below that.
     """
-    return PartitionId((murmur2(key) & POSITIVE_MASK) % _usable(partition_count))
+    return PartitionId((murmur2(key) & POSITIVE_MASK) % usable(partition_count))
 
 
 def partitions_of_keys(keys: KeyColumn, partition_count: int) -> Int32Array:
     """Return the partition of each key, int32[keys]; raise as `partition_of_key`."""
-    return (murmur2_many(keys) & np.int32(POSITIVE_MASK)) % np.int32(_usable(partition_count))
+    return (murmur2_many(keys) & np.int32(POSITIVE_MASK)) % np.int32(usable(partition_count))
 
 
-def _usable(partition_count: int) -> int:
+def usable(partition_count: int) -> int:
+    """Return a number of partitions; raise DivisionByZeroError for 0, as Java does, and UsageError below that."""
     if partition_count == 0:
         raise DivisionByZeroError("/ by zero")
     if not 0 < partition_count <= POSITIVE_MASK:

@@ -75,6 +75,8 @@ mirror nothing replication.mirror.cli:mirror
     Copy one cluster into another as MirrorMaker 2 does, and check the copy.
 outage dumps spark_analysis.cli.outage:outage_command
     Show what losing brokers or racks does: leaders, min-ISR, data at risk, and who takes over.
+partition nothing placement.producer.cli:partition_command
+    Print the partition that each client's partitioner chooses for a key.
 plan dumps spark_analysis.cli.plan:plan_command
     Make the plan that moves the least replicas to reach a goal, or few bytes, with its proof; or check one.
 recipes nothing spark_analysis.cli.recipes:recipes

@@ -29,12 +29,16 @@ def test_columns_of_every_kind_are_hashed_as_their_bytes_also_in_slices(kind: pa
     ]
 
 
-def test_sql_has_both_functions(spark: SparkSession) -> None:
+def test_sql_has_the_functions(spark: SparkSession) -> None:
     register(spark)
     row = spark.sql(
         "select partition_of_key('kafka', 3), murmur2(cast('kafka' as binary)), murmur2(cast(null as string))"
     ).collect()[0]
     assert tuple(row) == (1, -798503068, None)
+    by = spark.sql("select partition_by('consistent_random', 'kafka', 4), partition_by('consistent_random', '', 4)")
+    assert tuple(by.collect()[0]) == (3, None)
+    with pytest.raises(PySparkException, match="the partitioner is 'md5'; allowed are murmur2, "):
+        spark.sql("select partition_by('md5', 'kafka', 4)").collect()
     with pytest.raises(PySparkException, match="the number of partitions is 0; allowed are 1 or more"):
         spark.sql("select partition_of_key('kafka', 0)").collect()
     with pytest.raises(PySparkException, match="a key is int32; binary or string is needed"):
