@@ -1,5 +1,8 @@
 """Analyse very many clusters at once, on Spark: simulated fleets and dumps of real clusters.
 
+In a pipeline of DataFrames: `register(spark)` gives the sources (data_sources/), `parse` reads files that Spark has
+listed, each module of questions/ turns partitions into answers, and sinks appends them to tables.
+
     session/       Find a Java, start Spark on it and stop it, and show the progress of a job.
     sources/       Read dumps and metadata logs, as the command line names them.
     tables/        List every column that jobs write, and write and read the tables.
@@ -20,7 +23,7 @@
     examples/      Start from short programs that read the tables: with pandas, DuckDB, Spark.
     cli/           Run the `brokerside` command, each package's commands under one roof.
 
-`register(spark)` gives a session the data sources and SQL functions; `report_tables(dumps)` returns the tables of a
+`register` also gives a session the SQL functions; `report_tables(dumps)` returns the tables of a
 report as Arrow, without Spark. What needs pyspark is imported when it is used, so that the rest starts at once.
 """
 

@@ -1,5 +1,6 @@
 """Turn DataFrames of partitions into DataFrames of answers, a cluster at a time, on executors.
 
+- transforming: Let every question be asked directly, and in `DataFrame.transform`.
 - matrices: Turn Arrow lists of broker ids into padded matrices, without a Python object per partition.
 - impossible: Find the rows of partitions that no cluster can have, as the readers of dumps do.
 - views: Make a ClusterView from rows of partitions and of brokers, and say which rows cannot be used.

@@ -1,14 +1,15 @@
 """Check and choose the columns of the DataFrames that a question takes, before any job runs.
 
-One cluster at one moment is told from another by those of `KEYS` that the DataFrame has, or the columns that the caller
-gives as `by`. A missing column, one of another type, and one that Spark cannot tell from another is a UsageError that
-names it. Whole numbers and lists of them may be of any width: those that are too large are found where the rows are
-read (views.py, log_inputs.py). Other columns than those needed are not shuffled.
+One cluster at one moment is told from another by the columns that the caller gives as `by`, else by those of `KEYS`
+that the DataFrame has, which are logged then (INFO). A missing column, one of another type, and one that Spark cannot
+tell from another is a UsageError that names it. Whole numbers and lists of them may be of any width: those that are too
+large are found where the rows are read (views.py, log_inputs.py). Other columns than those needed are not shuffled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -31,6 +32,7 @@ from spark_analysis.data_sources.spark_types import spark_schema_of
 from spark_analysis.tables import schemas
 from spark_analysis.tables.columns import Table
 
+logger: Final = logging.getLogger(__name__)
 CLUSTER: Final = "cluster"
 _NO_KEYS: Final = (ArrayType, MapType, StructType, BinaryType, VariantType)
 _CHECKED_LATER: Final = ("partitions", "brokers", "records", "batches", "segments", "offsets")
@@ -53,11 +55,18 @@ def cluster_keys(partitions: DataFrame, by: Sequence[str] | None) -> tuple[str, 
     has = partitions.columns
     if by is None:
         refuse_missing("partitions", (CLUSTER,), has)
-        return tuple(name for name in KEYS if name in has)
+        return by_default("clusters", (name for name in KEYS if name in has))
     if isinstance(by, str) or not by:
         raise UsageError(f"by is {by!r}; allowed is a list of one column or more of the DataFrame of partitions")
     refuse_missing("partitions", by, has)
     return tuple(by)
+
+
+def by_default(what: str, found: Iterable[str]) -> tuple[str, ...]:
+    """Return the keys found by name where `by` is not given, and log them: a column may mean something else there."""
+    keys = tuple(found)
+    logger.info("by is not given: %s are told apart by %s", what, ", ".join(keys) or "no column")
+    return keys
 
 
 def chosen(

@@ -17,7 +17,7 @@ from pyspark.sql.types import StructField, StructType
 from broker.errors import UsageError
 from broker.ids import INT32_MAX, INT64_MAX
 from spark_analysis.data_sources.spark_types import spark_schema_of
-from spark_analysis.frames.inputs import CLUSTER, documented_types, quoted, refuse_missing, refuse_other
+from spark_analysis.frames.inputs import CLUSTER, by_default, documented_types, quoted, refuse_missing, refuse_other
 from spark_analysis.tables.columns import Table
 
 LOG_KEYS: Final = ("run_id", "observed_at", "cluster_id", "cluster")
@@ -28,7 +28,7 @@ def log_keys(frame: DataFrame, what: str, by: Sequence[str] | None) -> tuple[str
     """Return the columns whose values are equal in all rows of one cluster's logs; there may be none."""
     refuse_other(what, frame)
     if by is None:
-        return tuple(name for name in LOG_KEYS if name in frame.columns)
+        return by_default("logs", (name for name in LOG_KEYS if name in frame.columns))
     if isinstance(by, str):
         raise UsageError(f"by is {by!r}; allowed is a list of columns of the DataFrame of {what}")
     refuse_missing(what, by, frame.columns)

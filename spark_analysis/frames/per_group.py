@@ -26,7 +26,7 @@ from placement.traffic.zones import ZonedPartitions
 from spark_analysis.answers.group_rows import GroupKernel, GroupsAsked
 from spark_analysis.data_sources.spark_types import spark_schema_of
 from spark_analysis.frames.answering import REJECTED, is_named, shown_name
-from spark_analysis.frames.inputs import CLUSTER, KEYS, chosen, quoted, refuse_missing, refuse_other
+from spark_analysis.frames.inputs import CLUSTER, KEYS, by_default, chosen, quoted, refuse_missing, refuse_other
 from spark_analysis.frames.matrices import INT_MAX
 from spark_analysis.frames.views import PARTITION_NEEDED, PARTITION_OPTIONAL, usable, usable_partitions, view_of_rows
 from spark_analysis.tables.columns import Table
@@ -54,7 +54,8 @@ def shared_keys(members: DataFrame, partitions: DataFrame, by: Sequence[str] | N
     if by is not None:
         return wanted
     both = [name for name in KEYS if name in members.columns and name in partitions.columns]
-    return tuple(name for name in both if name != "source")  # Each has the file that it was read from.
+    # Each has the file that it was read from.
+    return by_default("clusters", (name for name in both if name != "source"))
 
 
 def per_group(

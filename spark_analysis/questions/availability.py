@@ -13,8 +13,10 @@ from pyspark.sql import DataFrame
 from broker.min_isr import with_min_isr
 from spark_analysis.answers.availability import AVAILABILITY, QUESTION, availability_table
 from spark_analysis.frames.per_cluster import Rows, per_cluster
+from spark_analysis.frames.transforming import question
 
 
+@question
 def availability(
     partitions: DataFrame,
     brokers: DataFrame | None = None,

@@ -29,6 +29,7 @@ from broker.cluster import ClusterView
 from broker.min_isr import with_min_isr
 from spark_analysis.frames.many import measures_of
 from spark_analysis.frames.per_cluster import Rows, columns_of, per_cluster
+from spark_analysis.frames.transforming import question
 from spark_analysis.tables import schemas
 from spark_analysis.tables.cluster_rows import measure_rows as measured
 from spark_analysis.tables.columns import Table, batch_of
@@ -44,6 +45,7 @@ CLUSTERS: Final = attrs.evolve(
 )
 
 
+@question
 def measures(
     partitions: DataFrame,
     brokers: DataFrame | None = None,
@@ -60,6 +62,7 @@ def measures(
     return per_cluster(Rows(partitions, brokers, by, totals), MEASURES, measure_rows, measures_of)
 
 
+@question
 def clusters(
     partitions: DataFrame,
     brokers: DataFrame | None = None,

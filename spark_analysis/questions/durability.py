@@ -16,13 +16,16 @@ from pyspark.sql import DataFrame
 
 from spark_analysis.answers.durability import COPYSETS, DURABILITY, QUESTION, copyset_table, durability_table
 from spark_analysis.frames.per_cluster import Rows, per_cluster
+from spark_analysis.frames.transforming import question
 
 
+@question
 def copysets(partitions: DataFrame, brokers: DataFrame | None = None, *, by: Sequence[str] | None = None) -> DataFrame:
     """Return one row per cluster and number of replicas; raise UsageError for a column that does not fit."""
     return per_cluster(Rows(partitions, brokers, by), COPYSETS, copyset_table)
 
 
+@question
 def durability(
     partitions: DataFrame,
     brokers: DataFrame | None = None,

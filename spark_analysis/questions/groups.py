@@ -21,12 +21,14 @@ from spark_analysis.answers.group_rows import GroupsAsked, assignment_rows, bala
 from spark_analysis.frames.inputs import chosen
 from spark_analysis.frames.log_inputs import as_documented, checked, is_good, log_keys, rejected, with_fault
 from spark_analysis.frames.per_group import per_group
+from spark_analysis.frames.transforming import question
 from spark_analysis.tables.schemas import ASSIGNMENTS, BALANCE, LAG, MOVES, OFFSETS
 
 ASSIGNORS: Final = (NOW, *KAFKAS)
 _OFFSETS: Final = ("group", "topic", "partition", "current_offset", "log_end_offset")
 
 
+@question
 def assignments(
     members: DataFrame,
     partitions: DataFrame,
@@ -43,6 +45,7 @@ def assignments(
     return per_group(members, partitions, ASSIGNMENTS, assignment_rows, asked, by=by)
 
 
+@question
 def balance(
     members: DataFrame,
     partitions: DataFrame,
@@ -58,6 +61,7 @@ def balance(
     return per_group(members, partitions, BALANCE, balance_rows, groups_asked(assignors, release), by=by)
 
 
+@question
 def moves(
     members: DataFrame,
     partitions: DataFrame,
@@ -70,6 +74,7 @@ def moves(
     return per_group(members, partitions, MOVES, move_rows, groups_asked([assignor], release), by=by)
 
 
+@question
 def lag(offsets: DataFrame, *, by: Sequence[str] | None = None) -> DataFrame:
     """Return one row per group: records between its committed offsets and the ends of partitions.
 

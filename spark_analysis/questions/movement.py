@@ -26,6 +26,7 @@ from placement.planning.plan import make_plan
 from placement.planning.reassignment import Reassignment
 from spark_analysis.answers.movement import COSTS, JOINING, cost_table
 from spark_analysis.frames.per_cluster import Rows, per_cluster
+from spark_analysis.frames.transforming import question
 from spark_analysis.tables import schemas
 from spark_analysis.tables.advice_rows import BALANCE, GOALS, is_moving, plan_rows, topics_with_observers
 from spark_analysis.tables.columns import KEY
@@ -37,6 +38,7 @@ PLANS: Final = attrs.evolve(schemas.PLANS, grain="one row per cluster and goal: 
 _SCHEMA: Final = pa.schema([pa.field(field.name, field.type) for field in list(MOVED.arrow_schema())[len(KEY) :]])
 
 
+@question
 def plans(
     partitions: DataFrame,
     brokers: DataFrame | None = None,
@@ -56,6 +58,7 @@ def plans(
     return per_cluster(Rows(partitions, brokers, by), PLANS, lambda view: plan_table(view, wanted))
 
 
+@question
 def moves(
     partitions: DataFrame,
     brokers: DataFrame | None = None,
@@ -71,6 +74,7 @@ def moves(
     return per_cluster(Rows(partitions, brokers, by), MOVED, lambda view: move_table(view, goal))
 
 
+@question
 def costs(
     partitions: DataFrame,
     brokers: DataFrame | None = None,

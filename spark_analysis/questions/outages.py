@@ -23,6 +23,7 @@ from spark_analysis.frames.chunks import Chunk
 from spark_analysis.frames.many import Answered
 from spark_analysis.frames.many_outages import outages_of
 from spark_analysis.frames.per_cluster import Rows, per_cluster
+from spark_analysis.frames.transforming import question
 from spark_analysis.tables import schemas
 from spark_analysis.tables.advice_rows import outage_rows
 from spark_analysis.tables.columns import KEY, Column
@@ -41,6 +42,7 @@ SCOPES: Final = ("rack", "broker")
 _STATES: Final = ("is_leaderless", "is_under_min_isr", "has_no_replica", "is_at_risk")
 
 
+@question
 def outages(
     partitions: DataFrame,
     brokers: DataFrame | None = None,
@@ -62,6 +64,7 @@ def outages(
     return per_cluster(Rows(partitions, brokers, by), OUTAGES, kernel, many)
 
 
+@question
 def partitions(
     partitions: DataFrame,
     brokers: DataFrame | None = None,

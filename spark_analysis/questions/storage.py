@@ -37,6 +37,7 @@ from spark_analysis.frames.log_inputs import (
     with_fault,
 )
 from spark_analysis.frames.per_cluster import Rows, per_cluster
+from spark_analysis.frames.transforming import question
 from spark_analysis.tables.schemas import CODECS, COMPACTION, HELD, KEYS, LOG_BATCHES, LOG_RECORDS, LOG_SEGMENTS
 
 __all__ = ("CODECS", "COMPACTION", "HELD", "KEYS", "codecs", "compaction", "held", "keys")
@@ -49,6 +50,7 @@ _SUMS_OF_BATCHES: Final = {"record_count": "record_count", "size_bytes": "stored
 FOLDER: Final = "folder"
 
 
+@question
 def codecs(batches: DataFrame, *, by: Sequence[str] | None = None) -> DataFrame:
     """Return one row per topic, codec and magic: batches, records, bytes stored and unpacked, span of time.
 
@@ -72,6 +74,7 @@ def codecs(batches: DataFrame, *, by: Sequence[str] | None = None) -> DataFrame:
     return as_documented(good, of, CODECS)
 
 
+@question
 def keys(records: DataFrame, *, by: Sequence[str] | None = None) -> DataFrame:
     """Return one row per topic: records with and without a key, distinct keys, tombstones, bytes of keys and values.
 
@@ -106,6 +109,7 @@ def keys(records: DataFrame, *, by: Sequence[str] | None = None) -> DataFrame:
     return as_documented(found, of, KEYS)
 
 
+@question
 def compaction(
     segments: DataFrame, *, now_ms: int, include_active: bool = True, by: Sequence[str] | None = None
 ) -> DataFrame:
@@ -134,6 +138,7 @@ def compaction(
     )
 
 
+@question
 def held(partitions: DataFrame, brokers: DataFrame | None = None, *, by: Sequence[str] | None = None) -> DataFrame:
     """Return one row per cluster, topic and broker that holds some of it: replicas, leaders and bytes.
 

@@ -28,6 +28,7 @@ from spark_analysis.data_sources.spark_types import spark_schema_of
 from spark_analysis.frames.answering import REJECTED, is_named, shown_name
 from spark_analysis.frames.inputs import chosen, refuse_other
 from spark_analysis.frames.per_group import per_group, shared_keys
+from spark_analysis.frames.transforming import question
 from spark_analysis.frames.views import PARTITION_NEEDED, PARTITION_OPTIONAL, usable_partitions, view_of_rows
 from spark_analysis.questions.groups import groups_asked
 from spark_analysis.tables.columns import Column, Table
@@ -41,6 +42,7 @@ _REJECTED: Final = attrs.evolve(
 _SUMS: Final = ("reader_count", "crossing_count", "unknown_count", "fetched_bytes", "crossing_bytes")
 
 
+@question
 def groups(
     members: DataFrame,
     partitions: DataFrame,
@@ -58,6 +60,7 @@ def groups(
     return per_group(members, _produced(partitions), GROUP_TRAFFIC, traffic_rows, asked, by=by)
 
 
+@question
 def clusters(
     members: DataFrame,
     partitions: DataFrame,

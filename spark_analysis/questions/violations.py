@@ -18,6 +18,7 @@ from broker.min_isr import with_min_isr
 from spark_analysis.frames.chunks import Chunk
 from spark_analysis.frames.many import Answered, unbroken
 from spark_analysis.frames.per_cluster import Rows, columns_of, per_cluster
+from spark_analysis.frames.transforming import question
 from spark_analysis.tables import schemas
 from spark_analysis.tables.columns import Column, Table, batch_of
 from spark_analysis.tables.limits import VIOLATIONS_MAX
@@ -31,6 +32,7 @@ VIOLATIONS: Final = attrs.evolve(
 PARTITIONS: Final = attrs.evolve(schemas.PARTITIONS, grain="one row per cluster and partition")
 
 
+@question
 def violations(
     partitions: DataFrame,
     brokers: DataFrame | None = None,
@@ -52,6 +54,7 @@ def violations(
     return per_cluster(Rows(partitions, brokers, by), VIOLATIONS, kernel, many)
 
 
+@question
 def partitions(
     partitions: DataFrame,
     brokers: DataFrame | None = None,
