@@ -29,6 +29,7 @@
     wholeness       Decide whether a dump lists every partition of its cluster, and what is missing.
     wire/           Read and write Kafka's messages by tables of fields: records of internal topics, metadata.
     cluster         Hold brokers, topics and replicas of one cluster at one moment.
+    clusters        Hold many clusters as one, for counts of all of them at once.
     config/         List Kafka's broker, topic and group settings with defaults, units and source.
     min_isr         Decide the min.insync.replicas of a topic, and where it comes from.
     known           Sum up what is known of one cluster: whole, alive, min.insync.replicas, sizes.

@@ -21,6 +21,9 @@ import attrs
 import numpy as np
 
 from broker.cluster import SIZE_UNKNOWN, ClusterView
+from broker.clusters import Clusters
+from broker.liveness import Liveness
+from broker.row_flags import count_in_row
 from broker.wording import counted, listed
 
 _NAMED_MAX: Final = 10
@@ -48,7 +51,7 @@ class Known:
 
     def as_json(self) -> dict[str, Any]:
         """Return the values as JSON's."""
-        found = attrs.asdict(self)
+        found = attrs.asdict(self, recurse=False)
         found["down"] = [{"broker_id": number, "why": why} for number, why in self.down]
         names = ("broker_id", "log_dir", "offline_replica_count")
         found["dead_dirs"] = [dict(zip(names, each, strict=True)) for each in self.dead_dirs]
@@ -95,27 +98,52 @@ class Known:
 
 def known_of(view: ClusterView) -> Known:
     """Return what is known of a cluster. Cost: O(replicas)."""
-    table = view.partitions
+    return known_of_each(Clusters.of_view(view))[0]
+
+
+def known_of_each(clusters: Clusters) -> list[Known]:
+    """Return what is known of each cluster. Cost: O(replicas)."""
+    table, of = clusters.view.partitions, clusters.of_partition
     held = table.replicas >= 0
     sizes = table.replica_size_bytes
     if sizes is None and table.size_bytes is not None:
         sizes = np.broadcast_to(table.size_bytes[:, None], held.shape)
-    known = 0 if sizes is None else int(np.count_nonzero(held & (sizes > SIZE_UNKNOWN)))
-    return Known(
+    replicas = clusters.counted(np.repeat(of, count_in_row(held)))
+    known = np.zeros_like(replicas)
+    if sizes is not None:
+        known = clusters.counted(np.repeat(of, count_in_row(held & (sizes > SIZE_UNKNOWN))))
+    down: list[list[tuple[int, str]]] = [[] for _ in clusters.names]
+    for broker, how in enumerate(clusters.view.liveness):
+        if how is not Liveness.ALIVE:
+            down[clusters.of_broker[broker]].append((int(clusters.ids[broker]), how.value))
+    sources: list[Counter[str]] = [Counter() for _ in clusters.names]
+    for topic, cluster in zip(clusters.view.topics, clusters.of_topic.tolist(), strict=True):
+        sources[cluster][topic.min_isr_source.value] += 1
+    columns = zip(clusters.names, down, sources, replicas.tolist(), known.tolist(), strict=True)
+    view = clusters.view
+    of_view = Known(
         cluster=view.name,
         partial=view.wholeness.sentence,
-        down=tuple((int(number), how.value) for number, how in view.down.items()),
-        min_insync_replicas=dict(sorted(Counter(topic.min_isr_source.value for topic in view.topics).items())),
-        sizes={
-            "known_replica_count": known,
-            "taken_replica_count": sum(count for _, count in view.sizes_taken),
-            "unknown_replica_count": table.replica_count - known,
-        },
+        down=(),
+        min_insync_replicas={},
+        sizes={},
         dead_dirs=tuple((int(broker), path, _offline_on(view, broker)) for broker, path in view.dead_dirs),
         unlisted_racks=tuple(map(int, view.unlisted)),
         racks_given_count=len(view.racks_given),
         racks_missing=view.racks_missing,
     )
+    taken = sum(count for _, count in view.sizes_taken)
+    names = ("known_replica_count", "taken_replica_count", "unknown_replica_count")
+    return [
+        attrs.evolve(
+            of_view,
+            cluster=name,
+            down=tuple(of_cluster),
+            min_insync_replicas=dict(sorted(by_source.items())),
+            sizes=dict(zip(names, (sized, taken, replica_count - sized), strict=True)),
+        )
+        for name, of_cluster, by_source, replica_count, sized in columns
+    ]
 
 
 def _offline_on(view: ClusterView, broker: int) -> int | None:

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import ClusterView, Int32Array, MinIsrSource, TopicView
+from broker.clusters import Clusters
 from broker.config.catalog import lookup
 from broker.config.setting import Scope
 from broker.java.numbers import parse_number
@@ -92,6 +93,11 @@ def with_min_isr(view: ClusterView, given: int | None) -> ClusterView:
         for topic in view.topics
     )
     return attrs.evolve(view, topics=tuple(topics))
+
+
+def with_min_isr_of(clusters: Clusters, given: int | None) -> Clusters:
+    """Return the clusters as `with_min_isr` returns one."""
+    return attrs.evolve(clusters, view=with_min_isr(clusters.view, given))
 
 
 def effective_min_isr(min_isr: int, replica_count: int) -> int:

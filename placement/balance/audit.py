@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import ClusterView, Int32Array, Int64Array, PartitionTable
+from broker.clusters import Clusters
 from broker.ids import NO_LEADER
 from broker.min_isr import min_isr_by_topic
 from broker.row_flags import count_in_row, members
@@ -89,11 +90,6 @@ class PartitionStates:
     under_replicated: Int64Array | None
     not_preferred_leader: Int64Array | None
 
-    def counts(self) -> tuple[tuple[str, int | None], ...]:
-        """Return (state, number of partitions or None) for each state, named as in the table of clusters."""
-        rows = ((field.name, getattr(self, field.name)) for field in attrs.fields(type(self)))
-        return tuple((name, None if found is None else int(found.size)) for name, found in rows)
-
 
 def partition_states(view: ClusterView, *, min_insync_replicas: int | None = None) -> PartitionStates:
     """Return the partitions in each state.
@@ -117,6 +113,34 @@ def partition_states(view: ClusterView, *, min_insync_replicas: int | None = Non
         under_replicated=None if isr_size is None else _rows(view, _under_replicated(table), np.True_),
         not_preferred_leader=None if table.leader is None else _rows(view, _not_preferred(table), leader_known),
     )
+
+
+def state_counts(
+    clusters: Clusters, states: PartitionStates, *, min_insync_replicas: int | None = None
+) -> dict[str, list[int | None]]:
+    """Return for each state the partitions of each cluster, None where that is not known of it.
+
+    `states` and `min_insync_replicas` are those of the view of all clusters.
+    """
+    view, of = clusters.view, clusters.of_partition
+    least = least_isr(view, min_insync_replicas)
+    by_leader = _leader_known(view.partitions)
+    by_least = np.zeros(of.size, dtype=np.bool_) if least is None else least >= 0
+    known = {"under_min_isr": by_least, "at_min_isr": by_least}
+    known |= {"leaderless": by_leader, "not_preferred_leader": by_leader}
+    found: dict[str, list[int | None]] = {}
+    for field in attrs.fields(PartitionStates):
+        rows = getattr(states, field.name)
+        if rows is None:
+            found[field.name] = [None] * clusters.count
+            continue
+        counts = clusters.counted(of[rows])
+        silent = (counts == 0) & np.bool_(not view.partitions_complete)
+        if field.name in known:
+            silent |= (clusters.counted(of) > 0) & (clusters.counted(of[known[field.name]]) == 0)
+        pairs = zip(counts.tolist(), silent.tolist(), strict=True)
+        found[field.name] = [None if is_silent else count for count, is_silent in pairs]
+    return found
 
 
 def explain_states(view: ClusterView, states: PartitionStates, limit: int = 100) -> tuple[Violation, ...]:

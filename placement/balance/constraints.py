@@ -233,25 +233,23 @@ def _rack_numbers(brokers: BrokerRows) -> tuple[Int32Array, Int32Array, int]:
     return ids, np.array([number[rack] for _, rack in racked], dtype=np.int32), len(number)
 
 
-def _racks_had_and_needed(assignment: Assignment, brokers: BrokerRows) -> tuple[Int64Array, Int64Array]:
+def _racks_had_and_needed(
+    assignment: Assignment, brokers: BrokerRows, possible: Int64Array | None = None
+) -> tuple[Int64Array, Int64Array]:
     ids, numbers, rack_count = _rack_numbers(brokers)
     replicas = assignment.replicas
     if not rack_count or not replicas.size:
         nothing = np.zeros(replicas.shape[0], dtype=np.int64)
         return nothing, nothing
     places = np.minimum(np.searchsorted(ids, replicas), ids.size - 1)
-    return racks_had_and_needed(np.where(ids[places] == replicas, numbers[places], -1), rack_count)
+    racks = np.where(ids[places] == replicas, numbers[places], -1)
+    return racks_had_and_needed(racks, rack_count if possible is None else possible)
 
 
 def racks_had_and_needed(racks: Int32Array | Int64Array, rack_count: int | Int64Array) -> tuple[Int64Array, Int64Array]:
     """Return on how many racks each partition is and could be, from the racks of its replicas, -1 for none."""
     needed = np.minimum(count_in_row(racks >= 0), rack_count)
     return distinct_in_row(racks), needed.astype(np.int64)
-
-
-def _crowded(assignment: Assignment, brokers: BrokerRows) -> NDArray[np.bool_]:
-    had, needed = _racks_had_and_needed(assignment, brokers)
-    return np.asarray(had < needed)
 
 
 def _crowded_detail(assignment: Assignment, brokers: BrokerRows, row: int) -> str:
@@ -265,13 +263,23 @@ def _crowded_detail(assignment: Assignment, brokers: BrokerRows, row: int) -> st
     return f"on {int(had[0])} {'rack' if had[0] == 1 else 'racks'} where {int(needed[0])} are possible"
 
 
-RACK_SPREAD: Final = _partition_rule(
-    "rack-spread",
-    RuleKind.SOFT,
-    "A partition stands on as many racks as it can: the smaller of its replicas and the racks.",
-    _crowded,
-    _crowded_detail,
-)
+def rack_spread(possible: Int64Array | None = None) -> Constraint:
+    """Return the constraint on racks; `possible` are the racks that each partition can use, None for all of them."""
+
+    def crowded(assignment: Assignment, brokers: BrokerRows) -> NDArray[np.bool_]:
+        had, needed = _racks_had_and_needed(assignment, brokers, possible)
+        return np.asarray(had < needed)
+
+    return _partition_rule(
+        "rack-spread",
+        RuleKind.SOFT,
+        "A partition stands on as many racks as it can: the smaller of its replicas and the racks.",
+        crowded,
+        _crowded_detail,
+    )
+
+
+RACK_SPREAD: Final = rack_spread()
 
 
 HARD: Final = (REGISTERED_BROKERS, DISTINCT_BROKERS, FACTOR_MET, LEADER_UNFENCED)

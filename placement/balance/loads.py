@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from broker.broker_rows import broker_rows
 from broker.cluster import SIZE_UNKNOWN, ClusterView, Int32Array, Int64Array, PartitionTable
 from broker.ids import NO_LEADER
-from broker.row_flags import count_in_row
+from broker.row_flags import any_in_row, count_in_row
 
 LEADER_NOT_SAID: Final = -2  # ClusterView's mark for a row whose leader the dump does not give.
 
@@ -145,15 +145,17 @@ def partition_bytes(partitions: PartitionTable) -> Int64Array | None:
     return None if sizes is None else np.where(partitions.replicas >= 0, sizes, 0).sum(axis=1, dtype=np.int64)
 
 
-def known_bytes(partitions: PartitionTable) -> int | None:
-    """Return the bytes of all replicas whose size is known; None where no size is."""
+def known_bytes(partitions: PartitionTable, group: Int64Array, group_count: int) -> list[int | None]:
+    """Return the bytes of all replicas of each group of partitions whose size is known; None where no size is."""
     sizes = partitions.replica_size_bytes
     if sizes is None and partitions.size_bytes is not None:
         sizes = np.broadcast_to(partitions.size_bytes[:, None], partitions.replicas.shape)
     if sizes is None:
-        return None
-    known = sizes[(partitions.replicas >= 0) & (sizes != SIZE_UNKNOWN)]
-    return int(known.sum()) if known.size else None
+        return [None] * group_count
+    known = (partitions.replicas >= 0) & (sizes != SIZE_UNKNOWN)
+    has = np.bincount(group[any_in_row(known)], minlength=group_count) > 0
+    sums = summed_by(group, np.where(known, sizes, 0).sum(axis=1, dtype=np.int64), group_count)
+    return [size if is_known else None for size, is_known in zip(sums.tolist(), has.tolist(), strict=True)]
 
 
 def replica_bytes(partitions: PartitionTable) -> Int64Array | None:

@@ -42,6 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import BoolArray, ClusterView, Int64Array
+from broker.clusters import Clusters
 from broker.errors import UsageError
 from placement.balance.loads import summed_by
 from placement.balance.reachable import BOUND, FREE
@@ -133,7 +134,7 @@ def measures(view: ClusterView, *, assume_preferred: bool = False) -> tuple[Meas
     measure. Racks and topics stand in order of name, so that the first of equals is the same in Spark.
     `assume_preferred`: see `loads`.
     """
-    held = Held.of_view(view, assume_preferred=assume_preferred).shares()
+    held = Held.of(Clusters.of_view(view), assume_preferred=assume_preferred).shares()
     found = (one for shares in held for one in spreads(shares))
     return tuple(Measure(scope=one.scope, quantity=one.quantity, distribution=one.row(0)) for one in found)
 

@@ -18,6 +18,7 @@ import attrs
 import numpy as np
 
 from broker.cluster import PAD, BrokerView, ClusterView, Int32Array, Int64Array
+from broker.clusters import Clusters
 from broker.ids import NO_LEADER
 from broker.row_flags import any_in_row, members
 
@@ -31,14 +32,11 @@ class OutOfSync:
     """Hold which brokers are missing from ISRs.
 
     `missing` int32[P, W] has the missing brokers in the places of `replicas`, -1 elsewhere; `counts` int64[B] are the
-    partitions that each broker of the view is missing from. `brokers` explain `explained_count` of the
-    under-replicated partitions; there are none when no partition is under-replicated.
+    partitions that each broker of the view is missing from.
     """
 
     missing: Int32Array
     counts: Int64Array
-    brokers: tuple[int, ...]
-    explained_count: int
 
 
 def out_of_sync(view: ClusterView, under_replicated: Int64Array | None) -> OutOfSync | None:
@@ -50,15 +48,26 @@ def out_of_sync(view: ClusterView, under_replicated: Int64Array | None) -> OutOf
     if view.partitions.isr is None or under_replicated is None:
         return None
     missing = missing_replicas(view)
-    rows = _absent(view, missing)[under_replicated]
-    ids = view.broker_ids
-    brokers = _explaining(rows, view.brokers)
-    return OutOfSync(
-        missing=missing,
-        counts=_counts(missing, ids),
-        brokers=brokers,
-        explained_count=_explained_count(rows, brokers) if brokers else 0,
-    )
+    return OutOfSync(missing=missing, counts=_counts(missing, view.broker_ids))
+
+
+def explained(clusters: Clusters, under_replicated: Int64Array | None) -> list[tuple[list[int], int]] | None:
+    """Return of each cluster the brokers that explain its under-replicated partitions, and how many they explain.
+
+    There are none where no partition is under-replicated; None as `out_of_sync`.
+    """
+    view = clusters.view
+    if view.partitions.isr is None or under_replicated is None:
+        return None
+    absent = _absent(view, missing_replicas(view))[under_replicated]
+    found: list[tuple[list[int], int]] = [([], 0)] * clusters.count
+    of = clusters.of_partition[under_replicated]
+    for place in np.unique(of).tolist():
+        rows = absent[of == place]
+        brokers = _explaining(rows, view.brokers[clusters.brokers_of(place)])
+        if brokers:
+            found[place] = clusters.own_ids(brokers), _explained_count(rows, brokers)
+    return found
 
 
 def missing_replicas(view: ClusterView) -> Int32Array:

@@ -53,7 +53,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.broker_rows import broker_rows
-from broker.cluster import ClusterView, Int32Array, Int64Array
+from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
 from broker.row_flags import any_in_row, count_in_row
 from placement.balance.loads import leaders, partition_bytes, racks_by_name, summed_by
 from placement.balance.reachable_kernel import FLOW_MAX, fill_levels
@@ -208,22 +208,47 @@ class Classes:
     @classmethod
     def of_view(cls, view: ClusterView, groups: Groups, *, assume_preferred: bool = False) -> Classes | None:
         """Return the classes of the partitions of `view`; None when it does not list them all."""
-        if not view.partitions_complete:
-            return None
-        table, ids = view.partitions, view.broker_ids
-        leader = leaders(table, assume_preferred=assume_preferred)
-        led = None
-        if leader is not None:
-            rows = broker_rows(ids, leader)
-            led = (rows >= 0) & (groups.of[rows] >= 0) if ids.size else np.zeros(table.count, dtype=np.bool_)
-        sizes = partition_bytes(table)
-        if sizes is not None:  # The mean of a partition's replicas, so that all together keep their bytes.
-            sizes = sizes // np.maximum(count_in_row(table.replicas >= 0), 1)
-        return cls.of_rows(view.replica_rows, groups, led, sizes)
+        placed = Placed.of(view, assume_preferred=assume_preferred)
+        return None if placed is None else placed.classes(groups, slice(None), 0)
 
     def of(self, quantity: str) -> Int64Array | None:
         """Return what each class counts of replicas, leaders or bytes."""
         return {"replicas": self.replicas, "leaders": self.leaders, "bytes": self.bytes}[quantity]
+
+
+@attrs.frozen(eq=False)
+class Placed:
+    """The partitions of a view, which may be of many clusters, as `Classes` count them.
+
+    `replicas` int32[P, W] and `leader` int64[P] are places of brokers, -1 for none; `size_bytes` int64[P] is the mean
+    of a partition's replicas, so that all together keep their bytes. The last two are None where not known.
+    """
+
+    replicas: Int32Array
+    leader: Int64Array | None
+    size_bytes: Int64Array | None
+
+    @classmethod
+    def of(cls, view: ClusterView, *, assume_preferred: bool = False) -> Placed | None:
+        """Return the partitions of `view`; None when it does not list them all."""
+        if not view.partitions_complete:
+            return None
+        table = view.partitions
+        leader, sizes = leaders(table, assume_preferred=assume_preferred), partition_bytes(table)
+        if sizes is not None:
+            sizes = sizes // np.maximum(count_in_row(table.replicas >= 0), 1)
+        return cls(view.replica_rows, None if leader is None else broker_rows(view.broker_ids, leader), sizes)
+
+    def classes(self, groups: Groups, rows: slice, first: int) -> Classes:
+        """Return the classes of the partitions of one cluster: their rows, and the place of its first broker."""
+        replicas, led, sizes = self.replicas[rows], None, None
+        if self.leader is not None:
+            leader = self.leader[rows]
+            of = np.append(groups.of, FENCED)
+            led = of[np.where(leader >= 0, leader - first, groups.of.size)] >= 0
+        if self.size_bytes is not None:
+            sizes = self.size_bytes[rows]
+        return Classes.of_rows(np.where(replicas >= 0, replicas - first, PAD).astype(np.int32), groups, led, sizes)
 
 
 @attrs.frozen(eq=False)

@@ -15,10 +15,11 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from broker.cluster import BoolArray, ClusterView, Int64Array
+from broker.cluster import BoolArray, Int64Array
+from broker.clusters import Clusters
 from broker.row_flags import count_in_row
 from placement.balance.loads import GroupLoads, loads, racks_by_name, summed_by
-from placement.balance.reachable import BOUND, FREE, Classes, Groups, Optimum
+from placement.balance.reachable import BOUND, FREE, Groups, Optimum, Placed
 
 QUANTITIES: Final = ("replicas", "leaders", "bytes")
 NOT_KNOWN: Final = -1
@@ -110,28 +111,46 @@ class Held:
     optimum: Callable[[int], Optimum]
 
     @classmethod
-    def of_view(cls, view: ClusterView, *, assume_preferred: bool = False) -> Held:
-        """Return what one cluster holds; `assume_preferred` as in `loads`."""
+    def of(cls, clusters: Clusters, *, assume_preferred: bool = False) -> Held:
+        """Return what clusters hold; `assume_preferred` as in `loads`."""
+        view, of_topic = clusters.view, clusters.of_topic
         found = loads(view, assume_preferred=assume_preferred)
-        rack_names, rack = racks_by_name(view)
+        labels, rack = racks_by_name(view)
+        of_rack = np.zeros(len(labels), dtype=np.int64)
+        of_rack[rack[rack >= 0]] = clusters.of_broker[rack >= 0]
+        rack_counts = clusters.counted(of_rack)
+        firsts = np.cumsum(rack_counts) - rack_counts
         listed = view.partitions_complete
-        by_name = sorted(range(len(view.topics)), key=lambda row: view.topics[row].name) if listed else []
+        names = [topic.name for topic in view.topics]
+        by_name = sorted(range(len(names)), key=lambda row: (of_topic[row], names[row])) if listed else []
         rows = np.array(by_name, dtype=np.int64)
-        factors, groups = count_in_row(view.partitions.replicas >= 0), Groups.of_view(view)
+        widest = np.full(clusters.count, 0 if listed else NOT_KNOWN)
+        if listed:
+            np.maximum.at(widest, clusters.of_partition, count_in_row(view.partitions.replicas >= 0))
+        rack = np.where(rack >= 0, rack - firsts[clusters.of_broker], -1) if labels else rack
+        fenced, cordoned = ~view.alive, view.flag("cordoned")
+        placed = Placed.of(view, assume_preferred=assume_preferred)
+
+        def optimum(place: int) -> Optimum:
+            brokers = clusters.brokers_of(place)
+            groups = Groups.make(rack[brokers], fenced[brokers], cordoned[brokers])
+            classes = None if placed is None else placed.classes(groups, clusters.rows_of(place), brokers.start)
+            return Optimum(groups, classes)
+
         return cls(
-            broker_counts=np.array([len(view.brokers)]),
-            broker_names=view.broker_ids,
+            broker_counts=clusters.counted(clusters.of_broker),
+            broker_names=clusters.ids,
             rack=rack,
-            fenced=~view.alive,
-            cordoned=view.flag("cordoned"),
+            fenced=fenced,
+            cordoned=cordoned,
             brokers=_columns(found.brokers),
-            rack_counts=np.array([len(rack_names)]),
-            rack_names=rack_names,
-            topic_counts=np.array([rows.size]),
-            topic_names=[view.topics[row].name for row in by_name],
+            rack_counts=rack_counts,
+            rack_names=tuple(map(clusters.rack_name, labels)),
+            topic_counts=clusters.counted(of_topic[rows]),
+            topic_names=[names[row] for row in by_name],
             topics=_columns(found.topics, rows),
-            widest=np.array([int(factors.max(initial=0)) if listed else NOT_KNOWN]),
-            optimum=lambda _: Optimum(groups, Classes.of_view(view, groups, assume_preferred=assume_preferred)),
+            widest=widest,
+            optimum=optimum,
         )
 
     @property

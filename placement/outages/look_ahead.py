@@ -157,7 +157,7 @@ def _states(found: Successions) -> dict[str, tuple[Int32Array, Int32Array, Int64
     # The only member that a min.insync.replicas of 1 needs may be one that is elected from outside the ISR.
     members = np.where(found.min_isr <= 1, found.led_count, found.in_sync_count)
     never = np.iinfo(np.int32).max // 2
-    under = np.where(known, members - found.min_isr + 1, never)
+    under = np.where(known, members - np.maximum(found.min_isr, 1) + 1, never)
     at_or_under = np.where(known, found.in_sync_count - found.min_isr, never)
     states = {
         "leaderless_count": (found.led_count, found.led_count, _ONE),

@@ -4,7 +4,11 @@ The rows of an answer are the keys of a cluster, the columns of the question's t
 that cannot be used, and a cluster that contradicts itself or that a limit refuses, are a row with a `fault`, nulls, and
 the number of rows of partitions that are in no answer because of it: the job goes on. The rows of brokers stand among
 those of partitions (listed_brokers.py). If they lack a key that tells moments apart, they are the brokers of every
-moment, and clusters are answered one by one.
+moment.
+
+How: the clusters of a batch of rows are one view (broker/clusters.py), a view for each set of columns that they say, so
+that a question is answered for all of them by the code that answers for one. A batch that is refused is halved until
+the clusters at fault stand alone.
 """
 
 from __future__ import annotations
@@ -17,18 +21,21 @@ import numpy as np
 import pyarrow as pa
 
 from broker.cluster import ClusterView, Int64Array
-from broker.errors import BrokersideError
-from spark_analysis.frames.chunks import Chunk
+from broker.clusters import Clusters
+from broker.errors import BrokersideError, UsageError
 from spark_analysis.frames.inputs import CLUSTER
 from spark_analysis.frames.listed_brokers import OF_BROKER, split
-from spark_analysis.frames.many import IN_CHUNK, Many
 from spark_analysis.frames.matrices import whole
-from spark_analysis.frames.views import BROKER_NEEDED, Usable, usable, usable_partitions, view_of_rows
+from spark_analysis.frames.views import BROKER_NEEDED, alike, clusters_of_rows, partitions_put_aside, put_aside
 from spark_analysis.tables.columns import KEY, Column, Table
 from spark_analysis.tables.schemas import FAULT
 
 Kernel: TypeAlias = Callable[[ClusterView], pa.Table]
 """Return the rows of an answer on one cluster, their columns by name; columns left out are null."""
+IN_BATCH: Final = "cluster_id"
+"""The column of an answer that says which cluster of the batch a row is about."""
+Many: TypeAlias = Callable[[Clusters], pa.Table]
+"""Return the rows of the answers on many clusters, with `IN_BATCH`."""
 REJECTED: Final = Column(
     "rejected_count",
     "long",
@@ -38,7 +45,6 @@ REJECTED: Final = Column(
 )
 _OF_RUN: Final = tuple(column.name for column in KEY)
 _BATCH_ROWS: Final = 1 << 16
-MANY_MIN: Final = 4  # Fewer clusters are answered as fast one by one.
 
 
 def answer_table(table: Table, keys: Sequence[str]) -> Table:
@@ -48,29 +54,20 @@ def answer_table(table: Table, keys: Sequence[str]) -> Table:
     return attrs.evolve(table, columns=(*columns, REJECTED, FAULT))
 
 
-@attrs.frozen(eq=False)
-class _Cluster:
-    """Hold a cluster's rows at one moment, and the place of a row that has its keys."""
-
-    key_row: int
-    partitions: pa.Table
-    brokers: pa.Table | None
-
-
 @attrs.define(eq=False)
 class _Answers:
-    """Collect the rows of some clusters: the tables, the faults, and of each the place of a row with its keys."""
+    """Collect the rows of some clusters: the tables, the faults, and of each row the place of one with its keys."""
 
     tables: list[pa.Table] = attrs.field(factory=list)
-    table_rows: list[int] = attrs.field(factory=list)
+    table_rows: list[Int64Array] = attrs.field(factory=list)
     faults: list[tuple[str, int]] = attrs.field(factory=list)
     fault_rows: list[int] = attrs.field(factory=list)
 
-    def add(self, key_row: int, table: pa.Table) -> None:
-        """Add the answer on a cluster."""
+    def add(self, key_rows: Int64Array, table: pa.Table) -> None:
+        """Add answers on clusters."""
         if table.num_rows:
             self.tables.append(table)
-            self.table_rows.append(key_row)
+            self.table_rows.append(key_rows)
 
     def add_fault(self, key_row: int, fault: str, rejected_count: int) -> None:
         """Add a row with a fault."""
@@ -78,79 +75,140 @@ class _Answers:
         self.fault_rows.append(key_row)
 
 
+@attrs.frozen(eq=False)
+class _Rows:
+    """Hold the usable rows of many clusters at one moment each, sorted by the numbers of their clusters.
+
+    `key_rows` int64[K] is the place of a row that has the keys of each.
+    """
+
+    names: list[str]
+    key_rows: Int64Array
+    partitions: pa.Table
+    of_partition: Int64Array
+    brokers: pa.Table | None
+    of_broker: Int64Array
+
+    def of(self, clusters: Int64Array) -> Clusters:
+        """Return some of the clusters, ascending; raise UsageError for rows that contradict each other."""
+        names = [str(self.names[place] or "") for place in clusters.tolist()]
+        if None in (self.names[place] for place in clusters.tolist()):  # Rows of brokers are left then.
+            raise UsageError(f"brokers without {CLUSTER}: {self.of_broker.size}")
+        brokers = None if self.brokers is None else _taken(self.brokers, self.of_broker, clusters)
+        partitions = _taken(self.partitions, self.of_partition, clusters)
+        return clusters_of_rows(names, partitions, (None, self.of_broker) if brokers is None else brokers)
+
+    def counts(self, of: Int64Array) -> Int64Array:
+        """Return the number of rows of each cluster."""
+        return np.bincount(of, minlength=len(self.names)).astype(np.int64)
+
+
+def _taken(rows: pa.Table, of: Int64Array, clusters: Int64Array) -> tuple[pa.Table, Int64Array]:
+    """Return the rows of some clusters, and these numbered anew."""
+    starts, ends = np.searchsorted(of, clusters), np.searchsorted(of, clusters, side="right")
+    numbered = np.repeat(np.arange(clusters.size), ends - starts)
+    if clusters.size == 1:
+        return rows.slice(int(starts[0]), int(ends[0] - starts[0])), numbered
+    if numbered.size == rows.num_rows and (np.diff(clusters) > 0).all():
+        return rows, numbered
+    places = np.arange(numbered.size) + np.repeat(starts - np.cumsum(ends - starts) + (ends - starts), ends - starts)
+    return rows.take(pa.array(places)), numbered
+
+
 @attrs.frozen
 class Work:
-    """Answer the question on one cluster after another, in a task.
+    """Answer the question on many clusters at once, in a task.
 
-    `keys` tell clusters and moments apart; rows are sorted by `shared`, those keys that rows of brokers have, too.
+    `keys` tell clusters and moments apart; rows are sorted by `shared`, those keys that rows of brokers have, too. The
+    question is `many`, of all clusters of a batch, or `kernel`, of one cluster after another.
     """
 
     keys: tuple[str, ...]
     shared: tuple[str, ...]
     table: Table
-    kernel: Kernel
+    kernel: Kernel | None = None
     many: Many | None = None
 
     def answers(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the answers on the clusters of sorted rows: on many at once, and on the others one by one."""
+        """Yield the answers on the clusters of sorted rows."""
         for rows, ends in whole_clusters(batches, self.shared):
-            done = np.zeros(ends.size, np.bool_)
-            if self.many is not None and ends.size >= MANY_MIN and len(self.shared) == len(self.keys):
-                chunk = Chunk.of(rows, ends)
-                done, answers = self.many(chunk) if chunk.is_regular.any() else (done, None)
-                if answers is not None and answers.num_rows:
-                    yield from self._keyed(rows, chunk.key_rows[answers[IN_CHUNK].to_numpy()], answers)
             found = _Answers()
-            start = 0
-            for end, is_done in zip(ends.tolist(), done.tolist(), strict=True):
-                for cluster in () if is_done else self._clusters(rows.slice(start, end - start), start):
-                    self._answer(cluster, rows, found)
-                start = end
+            usable = self._usable(rows, ends, found)
+            for places in self._batches(usable):
+                self._answer(usable, places, found)
             if found.tables:
                 same = all(one.schema.equals(found.tables[0].schema) for one in found.tables)
                 joined = pa.concat_tables(found.tables, promote_options="none" if same else "permissive")
-                counts = [one.num_rows for one in found.tables]
-                yield from self._keyed(rows, np.repeat(found.table_rows, counts), joined)
+                yield from self._keyed(rows, np.concatenate(found.table_rows), joined)
             if found.faults:
                 names = (FAULT.name, REJECTED.name)
                 listed = pa.Table.from_pylist([dict(zip(names, fault, strict=True)) for fault in found.faults])
                 yield from self._keyed(rows, np.array(found.fault_rows), listed)
 
-    def _clusters(self, rows: pa.Table, start: int) -> Iterator[_Cluster]:
-        """Yield each moment of the cluster whose rows begin at `start`."""
-        if OF_BROKER not in rows.column_names:
-            yield _Cluster(start, rows, None)
-            return
-        places, brokers = split(rows)
-        if len(self.shared) == len(self.keys):
-            yield _Cluster(start, rows.take(places), brokers)
-            return
-        for of_moment in _moments(rows, places, self.keys):
-            yield _Cluster(start + int(of_moment[0]), rows.take(of_moment), brokers)
+    def _usable(self, rows: pa.Table, ends: Int64Array, found: _Answers) -> _Rows:
+        """Return the rows that can be used, with a fault for the others."""
+        cluster = np.repeat(np.arange(ends.size), np.diff(ends, prepend=0))
+        key_rows = np.concatenate((np.zeros(1, np.int64), ends[:-1]))
+        partitions, brokers, of_broker = rows, None, cluster[:0]
+        if OF_BROKER in rows.column_names:
+            places, brokers = split(rows)
+            of_broker, cluster = np.delete(cluster, places), cluster[places]
+            partitions = rows.take(places)
+            if len(self.shared) < len(self.keys):
+                key_rows, order, cluster, of_moment = _moments(rows, places, cluster, self.keys)
+                partitions = partitions.take(order)
+                brokers, of_broker = _taken(brokers, of_broker, of_moment)
+        count = key_rows.size
+        aside = partitions_put_aside(partitions, cluster, count)
+        faults = dict(aside.faults)
+        if aside.faults:
+            kept = np.flatnonzero(~aside.rows)
+            partitions, cluster = partitions.take(kept), cluster[kept]
+        if brokers is not None:
+            aside = put_aside(brokers, of_broker, count, BROKER_NEEDED)
+            if aside.faults:
+                kept = np.flatnonzero(~aside.rows)
+                brokers, of_broker = brokers.take(kept), of_broker[kept]
+            for place, (fault, _) in aside.faults.items():
+                if faults.get(place, ("", 0))[0] != fault:
+                    found.add_fault(int(key_rows[place]), fault, 0)
+        for place, (fault, rejected_count) in faults.items():
+            found.add_fault(int(key_rows[place]), fault, rejected_count)
+        names: list[Any] = (
+            whole(rows[CLUSTER]).take(pa.array(key_rows)).to_pylist() if CLUSTER in self.keys else [""] * count
+        )
+        return _Rows(names, key_rows, partitions, cluster, brokers, of_broker)
 
-    def _answer(self, cluster: _Cluster, rows: pa.Table, found: _Answers) -> None:
-        """Add the answer on one cluster, and a row with a fault for what cannot be used."""
-        keys = {key: rows[key][cluster.key_row] for key in self.keys}
-        partitions = usable_partitions(cluster.partitions)
-        brokers = None if cluster.brokers is None else usable(cluster.brokers, BROKER_NEEDED)
-        self._add_unusable(cluster.key_row, partitions, brokers, found)
-        listed = None if brokers is None else brokers.rows
-        if not partitions.rows.num_rows and (listed is None or not listed.num_rows):
+    def _batches(self, usable: _Rows) -> Iterator[Int64Array]:
+        """Yield the places of clusters that are answered together."""
+        counts = usable.counts(usable.of_partition)
+        counts = counts if usable.brokers is None else counts + usable.counts(usable.of_broker)
+        asked = counts > 0
+        if self.many is None:
+            yield from np.flatnonzero(asked)[:, None]
             return
-        if not is_named(keys):  # Rows of brokers are left then.
-            assert listed is not None
-            found.add_fault(cluster.key_row, f"brokers without {CLUSTER}: {listed.num_rows}", 0)
-            return
+        kinds = alike((usable.partitions, usable.of_partition), (usable.brokers, usable.of_broker), counts.size)
+        for kind in np.unique(kinds[asked]).tolist():
+            yield np.flatnonzero(asked & (kinds == kind))
+
+    def _answer(self, usable: _Rows, places: Int64Array, found: _Answers) -> None:
+        """Add the answers on some clusters; a batch that is refused is halved until the clusters at fault are alone."""
         try:
-            found.add(cluster.key_row, self.kernel(view_of_rows(shown_name(keys), partitions.rows, listed)))
+            clusters = usable.of(places)
+            answer = self.many(clusters) if self.many is not None else in_batch(self._one(clusters.view), 0)
         except BrokersideError as error:
-            found.add_fault(cluster.key_row, str(error), partitions.rows.num_rows)
+            if places.size > 1:
+                for half in np.array_split(places, 2):
+                    self._answer(usable, half, found)
+                return
+            rejected_count = int(np.count_nonzero(usable.of_partition == places[0]))
+            found.add_fault(int(usable.key_rows[places[0]]), str(error), rejected_count)
+            return
+        found.add(usable.key_rows[places[answer[IN_BATCH].to_numpy()]], answer)
 
-    def _add_unusable(self, key_row: int, partitions: Usable, brokers: Usable | None, found: _Answers) -> None:
-        if partitions.fault is not None:
-            found.add_fault(key_row, partitions.fault, partitions.rejected_count)
-        if brokers is not None and brokers.fault is not None and brokers.fault != partitions.fault:
-            found.add_fault(key_row, brokers.fault, 0)
+    def _one(self, view: ClusterView) -> pa.Table:
+        assert self.kernel is not None
+        return self.kernel(view)
 
     def _keyed(self, rows: pa.Table, key_rows: Int64Array, answers: pa.Table) -> Iterator[pa.RecordBatch]:
         """Yield answers with the keys of these rows, every column of its type; those left out are null."""
@@ -175,14 +233,23 @@ def shown_name(keys: Mapping[str, Any]) -> str:
     return "" if name is None else str(name)
 
 
-def _moments(rows: pa.Table, places: Int64Array, keys: Sequence[str]) -> Iterator[Int64Array]:
-    """Yield the places of each moment, rows with equal keys."""
-    if not places.size:
-        return
-    codes = codes_of(rows, keys)[places]
-    groups, counts = np.unique(codes, axis=0, return_inverse=True, return_counts=True)[1:]
-    ordered = places[np.argsort(groups.ravel(), kind="stable")]
-    yield from np.split(ordered, np.cumsum(counts)[:-1])
+def in_batch(table: pa.Table, place: int) -> pa.Table:
+    """Return the rows of an answer on one cluster with its place among the clusters of a batch."""
+    return table.append_column(IN_BATCH, pa.array(np.full(table.num_rows, place)))
+
+
+def _moments(
+    rows: pa.Table, places: Int64Array, cluster: Int64Array, keys: Sequence[str]
+) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array]:
+    """Return of rows of partitions at `places` what tells their moments apart, in order of cluster.
+
+    They are the place of a row with each moment's keys, the order of rows by moment, the moment of each row in it, and
+    the cluster of each moment.
+    """
+    codes = np.column_stack((cluster, codes_of(rows, keys)[places]))
+    moments, firsts, of = np.unique(codes, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(of.ravel(), kind="stable")
+    return places[firsts], order, of.ravel()[order].astype(np.int64), moments[:, 0]
 
 
 def whole_clusters(batches: Iterable[pa.RecordBatch], keys: Sequence[str]) -> Iterator[tuple[pa.Table, Int64Array]]:

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from spark_analysis.data_sources.spark_types import spark_schema_of
-from spark_analysis.frames.answering import Kernel, Work, answer_table
+from spark_analysis.frames.answering import Kernel, Many, Work, answer_table
 from spark_analysis.frames.inputs import (
     CLUSTER,
     chosen,
@@ -28,7 +28,6 @@ from spark_analysis.frames.inputs import (
     refuse_unlike,
 )
 from spark_analysis.frames.listed_brokers import BROKER_PREFIX, OF_BROKER
-from spark_analysis.frames.many import Many
 from spark_analysis.frames.views import BROKER_NEEDED, BROKER_OPTIONAL, PARTITION_NEEDED, PARTITION_OPTIONAL, TOTALS
 from spark_analysis.tables.columns import Table
 
@@ -46,10 +45,10 @@ class Rows:
     totals: bool = False
 
 
-def per_cluster(rows: Rows, table: Table, kernel: Kernel, many: Many | None = None) -> DataFrame:
-    """Return the kernel's rows of each cluster, as rows of `table`; raise UsageError for columns that do not fit.
+def per_cluster(rows: Rows, table: Table, kernel: Kernel | None = None, *, many: Many | None = None) -> DataFrame:
+    """Return the rows of each cluster, as rows of `table`; raise UsageError for columns that do not fit.
 
-    `many` gives the same rows of the clusters that it answers at once.
+    They are those of `many`, which answers about all clusters of a batch, or of `kernel`, which answers about one.
     """
     keys = cluster_keys(rows.partitions, rows.by)
     partitions = chosen(rows.partitions, "partitions", PARTITION_NEEDED, PARTITION_OPTIONAL, keys)

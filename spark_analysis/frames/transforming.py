@@ -36,9 +36,13 @@ def question(ask: Callable[Concatenate[DataFrame, Given], DataFrame]) -> Questio
     def asked(*args: Any, **kwargs: Any) -> Any:
         if args or first in kwargs:
             return ask(*args, **kwargs)
-        return lambda frame: ask(frame, **kwargs)
+        return functools.partial(_of_frame, ask, kwargs)
 
     return asked
+
+
+def _of_frame(ask: Callable[..., DataFrame], given: dict[str, Any], frame: DataFrame) -> DataFrame:
+    return ask(frame, **given)
 
 
 __all__ = ("Question", "Transform", "question")

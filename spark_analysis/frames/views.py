@@ -14,6 +14,8 @@ No Python object per partition; per topic and per broker, as a view has them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 import attrs
@@ -33,12 +35,22 @@ from broker.cluster import (
     PartitionTable,
     TopicView,
 )
+from broker.clusters import Clusters, labelled
 from broker.errors import UsageError
-from broker.ids import BrokerId
-from placement.balance.loads import LEADER_NOT_SAID
+from broker.row_flags import count_in_row
+from placement.balance.loads import LEADER_NOT_SAID, summed_by
 from spark_analysis.frames.impossible import impossible, why_impossible
 from spark_analysis.frames.inputs import CLUSTER
-from spark_analysis.frames.matrices import INT_MAX, list_counts, mask_of, padded, refuse_wide, whole
+from spark_analysis.frames.matrices import (
+    ID_BITS,
+    INT_MAX,
+    list_counts,
+    mask_of,
+    numbers_of,
+    padded,
+    refuse_wide,
+    whole,
+)
 
 FORMAT: Final = "rows"
 LISTS: Final = ("isr", "elr", "last_known_elr", "observers", "offline", "adding", "removing")
@@ -55,6 +67,8 @@ PARTITION_OPTIONAL: Final = (
 BROKER_NEEDED: Final = ("broker_id",)
 _SAID_BY_EACH: Final = (*LISTS, "racks")
 """If one row of a cluster has these, a row with a null there, as a left join leaves it, cannot be used."""
+_SIZES: Final = ("size_bytes", "replica_size_bytes")
+_OF_VIEW: Final = ("rack", "host", *BROKER_FLAGS)
 TOTALS: Final = ("replica_count", "leader_count", "size_bytes")
 BROKER_OPTIONAL: Final = ("rack", *BROKER_FLAGS, "host", *TOTALS, "fault")
 
@@ -73,39 +87,71 @@ def usable(rows: pa.Table, needed: tuple[str, ...]) -> Usable:
 
     A row can be used if it has the needed columns, its cluster where that is a column, and no fault.
     """
-    if CLUSTER in rows.column_names:
-        needed = (CLUSTER, *needed)
-    absent: NDArray[np.bool_] = np.zeros(rows.num_rows, dtype=np.bool_)
-    for name in needed:
-        absent |= mask_of(pc.is_null(rows[name]))
-    lacking = absent.copy()
-    if "fault" in rows.column_names:
-        absent |= mask_of(pc.is_valid(rows["fault"]))
-    if not absent.any():
-        return Usable(rows, 0, None)
-    first = None
-    if "fault" in rows.column_names:
-        # The least text, as rows arrive in any order.
-        first = pc.min(rows["fault"]).as_py()
-    if first is None:
-        names = [name for name in needed if rows[name].null_count]
-        first = f"{int(lacking.sum())} without {' or '.join(names)}"
-    count = int(absent.sum())
-    fault = first if count == 1 else f"{count} rows cannot be used; one of them: {first}"
-    return Usable(rows.take(np.flatnonzero(~absent)), count, fault)
+    return _of_one(rows, put_aside(rows, np.zeros(rows.num_rows, np.int64), 1, needed))
 
 
 def usable_partitions(rows: pa.Table) -> Usable:
     """Return the rows of partitions that can be used, and what is wrong with the others."""
+    return _of_one(rows, partitions_put_aside(rows, np.zeros(rows.num_rows, np.int64), 1))
+
+
+def _of_one(rows: pa.Table, aside: Aside) -> Usable:
+    if not aside.faults:
+        return Usable(rows, 0, None)
+    fault, count = aside.faults[0]
+    return Usable(rows.take(np.flatnonzero(~aside.rows)), count, fault)
+
+
+@attrs.frozen(eq=False)
+class Aside:
+    """Mark the rows that cannot be used, bool[n]; `faults` are why and how many, by cluster."""
+
+    rows: NDArray[np.bool_]
+    faults: dict[int, tuple[str, int]]
+
+
+def partitions_put_aside(rows: pa.Table, cluster: Int64Array, count: int) -> Aside:
+    """Return which rows of partitions cannot be used, each of the cluster of this number below `count`."""
     wrong = impossible(rows)
-    if wrong.any():
-        others = rows.select([name for name in rows.column_names if name != "fault"])
-        said = whole(rows["fault"]) if "fault" in rows.column_names else pa.nulls(rows.num_rows, pa.string())
-        wrong &= mask_of(pc.is_null(said))
-        why = why_impossible(rows.filter(pa.array(wrong))) if wrong.any() else None
-        rows = others.append_column("fault", pc.if_else(pa.array(wrong), pa.scalar(why, pa.string()), said))
-    partly = [name for name in _SAID_BY_EACH if name in rows.column_names and 0 < rows[name].null_count < rows.num_rows]
-    return usable(rows, (*PARTITION_NEEDED, *partly))
+    partly: dict[str, NDArray[np.bool_]] = {}
+    for name in _SAID_BY_EACH:
+        if name in rows.column_names and rows[name].null_count:
+            null = mask_of(pc.is_null(rows[name]))
+            nulls = np.bincount(cluster[null], minlength=count)
+            partly[name] = null & (nulls < np.bincount(cluster, minlength=count))[cluster]
+    return put_aside(rows, cluster, count, PARTITION_NEEDED, partly, wrong)
+
+
+def put_aside(
+    rows: pa.Table,
+    cluster: Int64Array,
+    count: int,
+    needed: tuple[str, ...],
+    partly: Mapping[str, NDArray[np.bool_]] = MappingProxyType({}),
+    wrong: NDArray[np.bool_] | None = None,
+) -> Aside:
+    """Return which rows cannot be used: for what they lack, for a fault, and as `wrong` marks them."""
+    if CLUSTER in rows.column_names:
+        needed = (CLUSTER, *needed)
+    lacks = {name: mask_of(pc.is_null(rows[name])) for name in needed if rows[name].null_count} | dict(partly)
+    lacking = np.zeros(rows.num_rows, dtype=np.bool_)
+    for lack in lacks.values():
+        lacking |= lack
+    faults = rows["fault"] if "fault" in rows.column_names else pa.nulls(rows.num_rows, pa.string())
+    has_fault = mask_of(pc.is_valid(faults))
+    wrong = np.zeros_like(lacking) if wrong is None else wrong & ~has_fault
+    bad = lacking | has_fault | wrong
+    found = {}
+    for place in np.unique(cluster[bad]).tolist():
+        of = np.flatnonzero(bad & (cluster == place))
+        said: list[Any] = whole(faults).take(pa.array(of)).drop_null().to_pylist()
+        if wrong[of].any():
+            said.append(why_impossible(rows.take(of[wrong[of]])))
+        names = [name for name, lack in lacks.items() if lack[of].any()]
+        # The least text, as rows arrive in any order.
+        first = min(said, default=f"{np.count_nonzero(lacking[of])} without {' or '.join(names)}")
+        found[place] = first if of.size == 1 else f"{of.size} rows cannot be used; one of them: {first}", of.size
+    return Aside(bad, found)
 
 
 def view_of_rows(name: str, partitions: pa.Table, brokers: pa.Table | None) -> ClusterView:
@@ -113,49 +159,110 @@ def view_of_rows(name: str, partitions: pa.Table, brokers: pa.Table | None) -> C
 
     Raises UsageError for rows that contradict each other.
     """
-    topics, topic_index = _topics(partitions)
-    numbers = whole(partitions["partition"]).to_numpy(zero_copy_only=False)
+    of_brokers = np.zeros(0 if brokers is None else brokers.num_rows, np.int64)
+    of_partitions = np.zeros(partitions.num_rows, np.int64)
+    return clusters_of_rows((name,), (partitions, of_partitions), (brokers, of_brokers)).view
+
+
+def clusters_of_rows(
+    names: Sequence[str], partitions: tuple[pa.Table, Int64Array], brokers: tuple[pa.Table | None, Int64Array]
+) -> Clusters:
+    """Return the clusters that rows of partitions and of brokers, all usable, describe, each at one moment.
+
+    Beside the rows stand the numbers of their clusters, which are alike (`alike`). Raises UsageError for rows that
+    contradict each other.
+    """
+    rows, cluster = partitions
+    topics, topic_index, of_topic = _topics(rows, cluster)
+    numbers = whole(rows["partition"]).to_numpy(zero_copy_only=False)
     order = np.lexsort((numbers, topic_index))
     topic_index, numbers = topic_index[order], numbers[order]
-    _refuse_doubles(name, topics, topic_index, numbers)
-    rows = partitions.take(order).combine_chunks()
+    _refuse_doubles(names, topics, of_topic, topic_index, numbers)
+    rows, cluster = rows.take(order).combine_chunks(), cluster[order]
     replicas = padded(whole(rows["replicas"]), "replicas", INT_MAX).astype(np.int32)
-    table = PartitionTable(
-        topic_index=topic_index,
-        partition_ids=numbers,
-        replicas=replicas,
-        leader=_leaders(rows),
-        **{column: _list(rows, column) for column in LISTS},
-        **_sizes(rows, replicas),
-    )
+    columns = {"replicas": replicas, "leader": _leaders(rows)} | {column: _list(rows, column) for column in LISTS}
+    sizes = _sizes(rows, replicas)
     least = _least_isr(rows, topic_index, len(topics))
-    listed, totals = ((), None) if brokers is None else _brokers(name, brokers)
-    view = ClusterView.build(
-        name=name,
-        source=name,
-        format=FORMAT,
-        partitions=table,
-        brokers=_racked(listed, _racks(rows)),
-        topics=tuple(TopicView(topic, min_insync_replicas=isr) for topic, isr in zip(topics, least, strict=True)),
+    listed = None if brokers[0] is None else _listed(names, brokers[0], brokers[1])
+    codes = np.unique(
+        np.concatenate(
+            [
+                *(_codes(cluster, column) for column in columns.values() if column is not None),
+                np.zeros(0, np.int64) if listed is None else listed.codes,
+            ]
+        )
     )
-    return view if totals is None else _with_totals(view, listed, totals)
+    ids, of_broker = (codes & INT_MAX).astype(np.int32), codes >> ID_BITS
+    if len(names) > 1:
+        columns = {name: None if one is None else _placed(codes, cluster, one) for name, one in columns.items()}
+    seen = np.arange(codes.size) if len(names) > 1 else ids
+    racks = _racks(rows, cluster)
+    view = ClusterView(
+        name=names[0],
+        source=names[0],
+        format=FORMAT,
+        brokers=_brokers(len(names), codes, seen, listed, racks),
+        topics=tuple(TopicView(topic, min_insync_replicas=isr) for topic, isr in zip(topics, least, strict=True)),
+        partitions=PartitionTable(topic_index=topic_index, partition_ids=numbers, **columns, **sizes),
+    )
+    found = Clusters(view=view, names=tuple(names), ids=ids, of_broker=of_broker, of_topic=of_topic)
+    return found if listed is None else _with_totals(found, listed)
 
 
-def _topics(rows: pa.Table) -> tuple[list[str], Int64Array]:
-    """Return the names of the topics in order, and the place of each row's topic."""
+def alike(partitions: tuple[pa.Table, Int64Array], brokers: tuple[pa.Table | None, Int64Array], count: int) -> Any:
+    """Return a number for each of `count` clusters, equal for those that say the same columns of all their rows."""
+    signs = []
+    for rows, cluster, names in ((*partitions, ("leader", *_SAID_BY_EACH, *_SIZES)), (*brokers, TOTALS)):
+        if rows is None:
+            continue
+        row_counts = np.bincount(cluster, minlength=count)
+        for name in names:
+            if name in rows.column_names and rows[name].null_count:
+                nulls = np.bincount(cluster[mask_of(pc.is_null(rows[name]))], minlength=count)
+                signs += [nulls > 0, (nulls > 0) & (nulls == row_counts)]
+    if brokers[0] is not None and "replica_count" in brokers[0].column_names:
+        held = summed_by(brokers[1], numbers_of(brokers[0]["replica_count"], 0), count)
+        signs.append(held > summed_by(partitions[1], list_counts(whole(partitions[0]["replicas"])), count))
+    if not signs:
+        return np.zeros(count, np.int64)
+    return np.unique(np.column_stack(signs), axis=0, return_inverse=True)[1].ravel()
+
+
+def _codes(cluster: Int64Array, column: Any) -> Int64Array:
+    """Return the distinct brokers in a column, each with its cluster before its id."""
+    held = column >= 0
+    of = cluster if column.ndim == 1 else np.broadcast_to(cluster[:, None], column.shape)
+    return np.unique((of[held] << ID_BITS) | column[held].astype(np.int64))
+
+
+def _placed(codes: Int64Array, cluster: Int64Array, column: Any) -> Int32Array:
+    """Return a column of brokers by their places in `codes`; what is below 0 stays."""
+    of = cluster if column.ndim == 1 else cluster[:, None]
+    places = np.searchsorted(codes, (of << ID_BITS) | np.maximum(column, 0).astype(np.int64))
+    return np.asarray(np.where(column >= 0, places, column), np.int32)
+
+
+def _topics(rows: pa.Table, cluster: Int64Array) -> tuple[list[str], Int64Array, Int64Array]:
+    """Return the topics in order of cluster and name, the place of each row's topic, and each topic's cluster."""
     column = whole(rows["topic"])
     names = column.unique().sort()
-    places: Int64Array = pc.index_in(column, names).to_numpy(zero_copy_only=False).astype(np.int64)
-    return names.to_pylist(), places
+    ranks = pc.index_in(column, names).to_numpy(zero_copy_only=False).astype(np.int64)
+    width = max(len(names), 1)
+    codes, places = np.unique(cluster * width + ranks, return_inverse=True)
+    return names.take(pa.array(codes % width)).to_pylist(), places.ravel().astype(np.int64), codes // width
 
 
-def _refuse_doubles(name: str, topics: list[str], topic_index: Int64Array, numbers: Any) -> None:
+def _refuse_doubles(
+    names: Sequence[str], topics: list[str], of_topic: Int64Array, topic_index: Int64Array, numbers: Any
+) -> None:
     doubles = np.flatnonzero((topic_index[1:] == topic_index[:-1]) & (numbers[1:] == numbers[:-1]))
     if doubles.size:
         first = int(doubles[0])
+        topic = int(topic_index[first])
         raise UsageError(
-            f"partition {int(numbers[first])} of topic {topics[topic_index[first]]!r} is listed twice in cluster "
-            f"{name!r}; if these are several clusters or moments, give the columns that tell them apart as by"
+            f"partition {int(numbers[first])} of topic {topics[topic]!r} is listed twice in cluster "
+            f"{names[of_topic[topic]]!r}; if these are several clusters or moments, give the columns that tell them "
+            "apart as by"
         )
 
 
@@ -220,66 +327,88 @@ def _least_isr(rows: pa.Table, topic_index: Int64Array, topic_count: int) -> lis
     return least
 
 
-def _racks(rows: pa.Table) -> dict[int, str]:
-    """Return the racks of brokers that the partitions name; an empty name is an unknown rack."""
+def _racks(rows: pa.Table, cluster: Int64Array) -> dict[int, str]:
+    """Return the racks of brokers that the partitions name, by cluster and id; an empty name is an unknown rack."""
     racks = _known(rows, "racks")
     if racks is None:
         return {}
     replicas = whole(rows["replicas"])
-    if (list_counts(racks) != list_counts(replicas)).any():
+    counts = list_counts(replicas)
+    if (list_counts(racks) != counts).any():
         raise UsageError("a list in column 'racks' has another length than the partition's replicas")
     names = racks.flatten()
-    known = pc.fill_null(pc.not_equal(names, pa.scalar("")), False)
-    ids = replicas.flatten().filter(known).to_numpy(zero_copy_only=False)
-    distinct, first = np.unique(ids, return_index=True)
-    of_first = names.filter(known).take(pa.array(first)).to_pylist()
+    known = mask_of(pc.fill_null(pc.not_equal(names, pa.scalar("")), False))
+    codes = (np.repeat(cluster, counts) << ID_BITS) | numbers_of(replicas.flatten(), 0)
+    places = np.flatnonzero(known)
+    distinct, first = np.unique(codes[places], return_index=True)
+    of_first = names.take(pa.array(places[first])).to_pylist()
     return dict(zip(distinct.tolist(), of_first, strict=True))
 
 
-def _racked(listed: tuple[BrokerView, ...], racks: dict[int, str]) -> tuple[BrokerView, ...]:
-    """Return the brokers listed, and those that have a rack, with their racks."""
-    by_id = {int(broker.id): broker for broker in listed}
-    for number, rack in racks.items():
-        broker = by_id.get(number, BrokerView(id=BrokerId(number)))
-        by_id[number] = broker if broker.rack is not None else attrs.evolve(broker, rack=rack)
-    return tuple(by_id[number] for number in sorted(by_id))
+@attrs.frozen(eq=False)
+class _Listed:
+    """Hold the rows of brokers in order of cluster and id: `codes` are both, and `totals` what brokers hold."""
+
+    codes: Int64Array
+    rows: list[dict[str, Any]]
+    totals: dict[str, Int64Array]
 
 
-def _brokers(name: str, rows: pa.Table) -> tuple[tuple[BrokerView, ...], dict[str, Int64Array] | None]:
-    """Return the brokers in order of id, and what they hold where all of them say so."""
-    rows = rows.sort_by("broker_id")
-    ids = rows["broker_id"].to_numpy()
+def _listed(names: Sequence[str], rows: pa.Table, cluster: Int64Array) -> _Listed:
+    ids = numbers_of(rows["broker_id"], 0)
     refuse_wide(ids, "column 'broker_id'")
-    doubles = np.flatnonzero(ids[1:] == ids[:-1])
+    order = np.lexsort((ids, cluster))
+    rows, ids, cluster = rows.take(order), ids[order], cluster[order]
+    doubles = np.flatnonzero((ids[1:] == ids[:-1]) & (cluster[1:] == cluster[:-1]))
     if doubles.size:
-        raise UsageError(f"broker {int(ids[doubles[0]])} is listed twice in cluster {name!r}")
-    if ids.size and int(ids[0]) < 0:
-        raise UsageError(f"broker {int(ids[0])} of cluster {name!r}: allowed is 0 or more")
-    listed = rows.to_pylist()
-    flags: list[dict[str, Any]] = [{flag: bool(row.get(flag)) for flag in BROKER_FLAGS} for row in listed]
-    brokers = tuple(
-        BrokerView(id=BrokerId(row["broker_id"]), rack=row.get("rack") or None, host=row.get("host"), **given)
-        for row, given in zip(listed, flags, strict=True)
-    )
+        first = int(doubles[0])
+        raise UsageError(f"broker {int(ids[first])} is listed twice in cluster {names[cluster[first]]!r}")
+    if ids.size and int(ids.min()) < 0:
+        place = int(ids.argmin())
+        raise UsageError(f"broker {int(ids[place])} of cluster {names[cluster[place]]!r}: allowed is 0 or more")
     held = {column: _known(rows, column) for column in TOTALS}
-    totals = {column: values.to_numpy(zero_copy_only=False) for column, values in held.items() if values is not None}
-    return brokers, totals if "replica_count" in totals else None
+    totals = {column: numbers_of(values, 0) for column, values in held.items() if values is not None}
+    shown = rows.select([name for name in rows.column_names if name in _OF_VIEW])
+    return _Listed((cluster << ID_BITS) | ids, shown.to_pylist(), totals)
 
 
-def _with_totals(view: ClusterView, listed: tuple[BrokerView, ...], totals: dict[str, Int64Array]) -> ClusterView:
-    """Return the view with what brokers hold, if that is more than the partitions listed.
+def _brokers(
+    count: int, codes: Int64Array, seen: Any, listed: _Listed | None, racks: dict[int, str]
+) -> tuple[BrokerView, ...]:
+    """Return the brokers of `count` clusters; the rack in a row of brokers is the one that counts."""
+    rows = {} if listed is None else dict(zip(listed.codes.tolist(), listed.rows, strict=True))
+    brokers = []
+    for code, number in zip(codes.tolist(), seen.tolist(), strict=True):
+        row = rows.get(code, {})
+        rack = row.get("rack") or racks.get(code)
+        if rack is not None and count > 1:
+            rack = labelled(code >> ID_BITS, rack)
+        flags: dict[str, Any] = {flag: True for flag in BROKER_FLAGS if row.get(flag)}
+        brokers.append(BrokerView(id=number, rack=rack, host=row.get("host"), **flags))
+    return tuple(brokers)
+
+
+def _with_totals(clusters: Clusters, listed: _Listed) -> Clusters:
+    """Return the clusters with what brokers hold, if that is more than the partitions listed.
 
     Raises UsageError if it is less: then rows of partitions and of brokers are not of one cluster at one moment.
     """
-    held, listed_count = int(totals["replica_count"].sum()), view.partitions.replica_count
-    if held < listed_count:
+    view = clusters.view
+    if "replica_count" not in listed.totals:
+        return clusters
+    of = listed.codes >> ID_BITS
+    held = summed_by(of, listed.totals["replica_count"], clusters.count)
+    counts = clusters.counted(np.repeat(clusters.of_partition, count_in_row(view.partitions.replicas >= 0)))
+    for place in np.flatnonzero(held < counts).tolist():
         raise UsageError(
-            f"the brokers of cluster {view.name!r} hold {held:,} replicas in all; its partitions list {listed_count:,}"
+            f"the brokers of cluster {clusters.names[place]!r} hold {int(held[place]):,} replicas in all; its "
+            f"partitions list {int(counts[place]):,}"
         )
-    if held == listed_count:
-        return view
-    places = np.searchsorted(view.broker_ids, np.array([broker.id for broker in listed]))
-    wide = {column: np.zeros(len(view.brokers), dtype=np.int64) for column in totals}
-    for column, values in totals.items():
-        wide[column][places] = values
-    return attrs.evolve(view, totals=BrokerTotals(**wide), partitions_complete=False)
+    if (held == counts).all():
+        return clusters
+    codes = (clusters.of_broker << ID_BITS) | clusters.ids
+    wide = {column: np.zeros(codes.size, dtype=np.int64) for column in listed.totals}
+    for column, values in listed.totals.items():
+        wide[column][np.searchsorted(codes, listed.codes)] = values
+    partial = attrs.evolve(view, totals=BrokerTotals(**wide), partitions_complete=False)
+    return attrs.evolve(clusters, view=partial)

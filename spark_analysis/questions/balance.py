@@ -25,17 +25,16 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from broker.cluster import ClusterView
-from broker.min_isr import with_min_isr
-from spark_analysis.frames.many import measures_of
+from broker.clusters import Clusters
+from broker.min_isr import with_min_isr_of
+from placement.balance.shares import Held
 from spark_analysis.frames.per_cluster import Rows, columns_of, per_cluster
 from spark_analysis.frames.transforming import question
 from spark_analysis.tables import schemas
-from spark_analysis.tables.cluster_rows import measure_rows as measured
-from spark_analysis.tables.columns import Table, batch_of
-from spark_analysis.tables.view_rows import describe_view
+from spark_analysis.tables.cluster_rows import measure_rows
+from spark_analysis.tables.columns import batch_of
+from spark_analysis.tables.view_rows import broken_of_each, facts_of
 
-_FIRST: Final = np.zeros(1, dtype=np.int64)
 _NOT_HERE: Final = ("source", "format", "shape", "previous_cluster_id")
 MEASURES: Final = schemas.MEASURES
 CLUSTERS: Final = attrs.evolve(
@@ -59,7 +58,7 @@ def measures(
     loads of brokers are `replica_count`, `leader_count` and `size_bytes` of their rows; totals below what the
     partitions list are a fault. Raises UsageError for a column that is missing or of another type.
     """
-    return per_cluster(Rows(partitions, brokers, by, totals), MEASURES, measure_rows, measures_of)
+    return per_cluster(Rows(partitions, brokers, by, totals), MEASURES, many=measures_of)
 
 
 @question
@@ -76,26 +75,24 @@ def clusters(
     `min_insync_replicas` is for topics that do not show theirs; `totals` and errors are those of `measures`.
     """
 
-    def kernel(view: ClusterView) -> pa.Table:
-        return cluster_rows(with_min_isr(view, min_insync_replicas))
-
-    return per_cluster(Rows(partitions, brokers, by, totals), CLUSTERS, kernel)
-
-
-def measure_rows(view: ClusterView) -> pa.Table:
-    """Return the measures of one cluster."""
-    described = describe_view(view)
-    found, _ = measured(_FIRST, described.placers, described.shares)
-    return _empty(MEASURES) if found is None else columns_of(found)
+    return per_cluster(
+        Rows(partitions, brokers, by, totals),
+        CLUSTERS,
+        many=lambda clusters: clusters_of(with_min_isr_of(clusters, min_insync_replicas)),
+    )
 
 
-def cluster_rows(view: ClusterView, min_insync_replicas: int | None = None) -> pa.Table:
-    """Return the row of one cluster."""
-    found = describe_view(view, min_insync_replicas=min_insync_replicas)
-    _, uneven = measured(_FIRST, found.placers, found.shares)
-    facts = found.facts | {"cluster_id": _FIRST, "placer": found.placers, "uneven": uneven}
+def measures_of(clusters: Clusters) -> pa.Table:
+    """Return the measures of clusters, with their places in the batch."""
+    places = np.arange(clusters.count)
+    found, _ = measure_rows(places, [""] * clusters.count, Held.of(clusters).shares())
+    return MEASURES.arrow_schema().empty_table() if found is None else columns_of(found)
+
+
+def clusters_of(clusters: Clusters) -> pa.Table:
+    """Return a row for each cluster, with its place in the batch."""
+    places, held = np.arange(clusters.count), Held.of(clusters)
+    _, uneven = measure_rows(places, [""] * clusters.count, held.shares())
+    facts = facts_of(clusters, held) | broken_of_each(clusters, None)[2]
+    facts |= {"cluster_id": places, "placer": [""] * clusters.count, "uneven": uneven}
     return columns_of(batch_of(schemas.FACTS, [facts.get(name) for name in schemas.FACTS.column_names]))
-
-
-def _empty(table: Table) -> pa.Table:
-    return table.arrow_schema().empty_table()

@@ -16,16 +16,13 @@ from pyspark.sql import DataFrame
 
 from broker.cluster import BoolArray, ClusterView, Int32Array
 from broker.errors import UsageError
-from broker.min_isr import with_min_isr
+from broker.min_isr import with_min_isr, with_min_isr_of
 from placement.outages.lost import After, after_loss, is_under_min_isr
 from placement.outages.succession import Successions, successions
-from spark_analysis.frames.chunks import Chunk
-from spark_analysis.frames.many import Answered
 from spark_analysis.frames.many_outages import outages_of
 from spark_analysis.frames.per_cluster import Rows, per_cluster
 from spark_analysis.frames.transforming import question
 from spark_analysis.tables import schemas
-from spark_analysis.tables.advice_rows import outage_rows
 from spark_analysis.tables.columns import KEY, Column
 from spark_analysis.tables.limits import OUTAGE_BROKERS_MAX, check_listed
 from spark_analysis.tables.schemas import HIT
@@ -55,13 +52,11 @@ def outages(
     Raises UsageError for a column that is missing or of another type.
     """
 
-    def kernel(view: ClusterView) -> pa.Table:
-        return outage_table(with_min_isr(view, min_insync_replicas))
-
-    def many(chunk: Chunk) -> Answered:
-        return outages_of(chunk, min_insync_replicas)
-
-    return per_cluster(Rows(partitions, brokers, by), OUTAGES, kernel, many)
+    return per_cluster(
+        Rows(partitions, brokers, by),
+        OUTAGES,
+        many=lambda clusters: outages_of(with_min_isr_of(clusters, min_insync_replicas)),
+    )
 
 
 @question
@@ -84,17 +79,6 @@ def partitions(
         return hit_table(with_min_isr(view, min_insync_replicas), scope)
 
     return per_cluster(Rows(partitions, brokers, by), HIT, kernel)
-
-
-def outage_table(view: ClusterView) -> pa.Table:
-    """Return the losses of one cluster, the worst of each scope first; raise UsageError for too many brokers."""
-    check_outages(view)
-    return pa.Table.from_pylist(list(outage_rows(view, None)), schema=schema_of())
-
-
-def schema_of() -> pa.Schema:
-    """Return the columns of the kernel, without the keys."""
-    return pa.schema([pa.field(field.name, field.type) for field in list(OUTAGES.arrow_schema())[2:]])
 
 
 def hit_table(view: ClusterView, scope: str) -> pa.Table:

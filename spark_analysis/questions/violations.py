@@ -10,20 +10,21 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import attrs
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from broker.cluster import ClusterView
-from broker.min_isr import with_min_isr
-from spark_analysis.frames.chunks import Chunk
-from spark_analysis.frames.many import Answered, unbroken
+from broker.clusters import Clusters
+from broker.min_isr import with_min_isr, with_min_isr_of
+from spark_analysis.frames.answering import IN_BATCH
 from spark_analysis.frames.per_cluster import Rows, columns_of, per_cluster
 from spark_analysis.frames.transforming import question
 from spark_analysis.tables import schemas
 from spark_analysis.tables.columns import Column, Table, batch_of
 from spark_analysis.tables.limits import VIOLATIONS_MAX
 from spark_analysis.tables.partition_rows import partition_rows
-from spark_analysis.tables.view_rows import broken_of, violation_rows
+from spark_analysis.tables.view_rows import broken_of, broken_of_each, violation_rows
 
 VIOLATIONS: Final = attrs.evolve(
     schemas.VIOLATIONS,
@@ -45,13 +46,10 @@ def violations(
     Raises UsageError for a column that is missing or of another type.
     """
 
-    def kernel(view: ClusterView) -> pa.Table:
-        return violation_table(view, min_insync_replicas)
+    def many(clusters: Clusters) -> pa.Table:
+        return violations_of(with_min_isr_of(clusters, min_insync_replicas))
 
-    def many(chunk: Chunk) -> Answered:
-        return unbroken(chunk, min_insync_replicas)
-
-    return per_cluster(Rows(partitions, brokers, by), VIOLATIONS, kernel, many)
+    return per_cluster(Rows(partitions, brokers, by), VIOLATIONS, many=many)
 
 
 @question
@@ -70,10 +68,13 @@ def partitions(
     return per_cluster(Rows(partitions, brokers, by), PARTITIONS, kernel)
 
 
-def violation_table(view: ClusterView, min_insync_replicas: int | None = None) -> pa.Table:
-    """Return the first violations of each kind of one cluster."""
-    rows = violation_rows([broken_of(with_min_isr(view, min_insync_replicas), None).listed])
-    return _of(schemas.VIOLATIONS, rows.parts)
+def violations_of(clusters: Clusters) -> pa.Table:
+    """Return the first violations of each kind of each cluster; only those that have some are put into words."""
+    counts = broken_of_each(clusters, None)[2]["violation_count"]
+    broken = [place for place, count in enumerate(counts) if count]
+    listed = [broken_of(clusters.one(place), None).listed for place in broken]
+    rows = _of(schemas.VIOLATIONS, violation_rows(listed).parts)
+    return rows.append_column(IN_BATCH, pa.array(np.repeat(broken, [len(some) for some in listed]), pa.int64()))
 
 
 def partition_table(view: ClusterView, min_insync_replicas: int | None = None) -> pa.Table:

@@ -82,7 +82,9 @@ def _states(
     for field in attrs.fields(PartitionStates):
         rows = getattr(found.states, field.name)
         states.append((field.name, (None if rows is None else _mask(rows, table.count), known.get(field.name, whole))))
-    crowded = next((one.subjects for one in found.broken if one.constraint is RACK_SPREAD), np.empty(0, np.int64))
+    crowded = next(
+        (one.subjects for one in found.broken if one.constraint.name == RACK_SPREAD.name), np.empty(0, np.int64)
+    )
     return [*states, ("fewer_racks", (_mask(crowded, table.count) if found.racks_known else None, whole))]
 
 

@@ -10,12 +10,13 @@ import attrs
 import numpy as np
 
 from broker.broker_rows import broker_rows
-from broker.cluster import BROKER_FLAGS, ClusterView, Int32Array, Int64Array, LogDirView
-from broker.known import known_of
-from placement.balance.audit import assignment_of, explain_states, partition_states, rack_audit
-from placement.balance.constraints import RACK_SPREAD, Violation, check
-from placement.balance.loads import known_bytes
-from placement.balance.out_of_sync import OutOfSync, out_of_sync
+from broker.cluster import BROKER_FLAGS, BoolArray, ClusterView, Int32Array, Int64Array, LogDirView
+from broker.clusters import Clusters
+from broker.known import known_of_each
+from placement.balance.audit import PartitionStates, assignment_of, explain_states, partition_states, state_counts
+from placement.balance.constraints import HARD, RACK_SPREAD, Violation, Violations, check, rack_spread
+from placement.balance.loads import known_bytes, summed_by
+from placement.balance.out_of_sync import OutOfSync, explained, out_of_sync
 from placement.balance.shares import Held
 from placement.balance.topic_spread import topic_spread
 from spark_analysis.tables import schemas
@@ -36,7 +37,8 @@ def describe_view(
     With `pairs`, brokers that share partitions are counted, if they are at most 100; with `partitions`, every partition
     has a row.
     """
-    held = Held.of_view(view)
+    clusters = Clusters.of_view(view)
+    held = Held.of(clusters)
     broken = broken_of(view, min_insync_replicas)
     complete = view.partitions_complete
     racks = [broker.rack for broker in view.brokers]
@@ -56,30 +58,46 @@ def describe_view(
         tables[schemas.TOPICS] = _topics_of_view(view, np.array(by_name, dtype=np.int64))
     if pairs and complete and len(view.brokers) <= PAIR_BROKER_COUNT_MAX:
         tables[schemas.PAIRS] = count_pairs(view.partitions.replicas, view.broker_ids)
-    facts = {
-        "cluster": view.name,
-        "source": view.source,
-        "format": view.format,
-        "broker_count": len(view.brokers),
-        "fenced_broker_count": int(view.flag("fenced").sum()),
-        "topic_count": len(view.topics) if complete else None,
-        "partition_count": view.partitions.count if complete else None,
-        "replica_count": _total(held.brokers[0]),
-        "size_bytes": known_bytes(view.partitions) if held.brokers[2] is None else _total(held.brokers[2]),
-    }
-    facts |= _racks_facts(view) | broken.counts | {"known": known_of(view).as_text()}
+    counts = {name: [count] for name, count in broken.counts.items()}
+    facts = {"source": [view.source], "format": [view.format]} | facts_of(clusters, held) | counts
     further = partition_rows(view, broken.found, min_insync_replicas) if partitions and broken.found else ()
-    return ClusterRows([DUMP], {name: [value] for name, value in facts.items()}, tables, shares, further)
+    return ClusterRows([DUMP], facts, tables, shares, further)
 
 
-def _racks_facts(view: ClusterView) -> dict[str, int | None]:
-    audit = rack_audit(view)
+def facts_of(clusters: Clusters, held: Held) -> dict[str, Part]:
+    """Return columns of the table of clusters, a value for each: sizes, racks, and what is known."""
+    view, complete = clusters.view, clusters.view.partitions_complete
+    of_rack = np.repeat(np.arange(clusters.count), held.rack_counts)
+    rack_sizes = np.bincount(held.rack_of[held.rack >= 0], minlength=of_rack.size)
+    least, most = np.full(clusters.count, np.iinfo(np.int64).max), np.zeros(clusters.count, np.int64)
+    np.minimum.at(least, of_rack, rack_sizes)
+    np.maximum.at(most, of_rack, rack_sizes)
+    none = held.rack_counts == 0
+    size_bytes = held.brokers[2]
     return {
-        "unracked_broker_count": len(audit.unracked_brokers),
-        "rack_count": audit.rack_count,
-        "rack_broker_count_min": audit.rack_broker_count_min,
-        "rack_broker_count_max": audit.rack_broker_count_max,
+        "cluster": list(clusters.names),
+        "broker_count": held.broker_counts,
+        "fenced_broker_count": clusters.counted(clusters.of_broker[view.flag("fenced")]),
+        "topic_count": clusters.counted(clusters.of_topic) if complete else None,
+        "partition_count": clusters.counted(clusters.of_partition) if complete else None,
+        "replica_count": _totals(clusters, held.brokers[0]),
+        "size_bytes": known_bytes(view.partitions, clusters.of_partition, clusters.count)
+        if size_bytes is None
+        else _totals(clusters, size_bytes),
+        "unracked_broker_count": clusters.counted(clusters.of_broker[held.rack < 0]),
+        "rack_count": held.rack_counts,
+        "rack_broker_count_min": _null_where(none, least),
+        "rack_broker_count_max": _null_where(none, most),
+        "known": [known.as_text() for known in known_of_each(clusters)],
     }
+
+
+def _totals(clusters: Clusters, of_brokers: Int64Array | None) -> Part:
+    return None if of_brokers is None else summed_by(clusters.of_broker, of_brokers, clusters.count)
+
+
+def _null_where(unknown: BoolArray, values: Int64Array) -> list[int | None]:
+    return [None if is_unknown else value for value, is_unknown in zip(values.tolist(), unknown.tolist(), strict=True)]
 
 
 def _log_dirs(dirs: Sequence[LogDirView]) -> Rows:
@@ -100,10 +118,6 @@ def _reordered(column: Any, order: Int64Array) -> Part:
     return None if column is None else column[order]
 
 
-def _total(shares: Int64Array | None) -> int | None:
-    return None if shares is None else int(shares.sum())
-
-
 @attrs.frozen(eq=False)
 class Broken:
     """Hold the violations of one cluster: columns of the table of clusters, and the first of each kind.
@@ -120,23 +134,46 @@ class Broken:
 
 def broken_of(view: ClusterView, min_insync_replicas: int | None) -> Broken:
     """Return the counts of states and of violations, and the first violations of each kind in words."""
-    states = partition_states(view, min_insync_replicas=min_insync_replicas)
-    broken = check(assignment_of(view), view.brokers)
-    spread = next((found.count for found in broken if found.constraint is RACK_SPREAD), 0)
-    counts: dict[str, Any] = dict(states.counts())
-    counts = {f"{name}_count": count for name, count in counts.items()}
-    violation_count = sum(found.count for found in broken) + sum(count or 0 for count in counts.values())
-    racks_known = bool(view.racks) and (view.partitions_complete or spread > 0)
+    states, broken, columns = broken_of_each(Clusters.of_view(view), min_insync_replicas)
+    counts = {name: column[0] for name, column in columns.items()}
     listed = tuple(row for found in broken for row in found.explain(VIOLATIONS_MAX))
-    missing = out_of_sync(view, states.under_replicated)
     return Broken(
-        counts
-        | {"fewer_racks_count": spread if racks_known else None, "violation_count": violation_count}
-        | out_of_sync_facts(missing),
+        counts,
         listed + explain_states(view, states, VIOLATIONS_MAX),
-        Found(states, broken, racks_known=racks_known),
-        missing,
+        Found(states, broken, racks_known=counts["fewer_racks_count"] is not None),
+        out_of_sync(view, states.under_replicated),
     )
+
+
+def broken_of_each(
+    clusters: Clusters, min_insync_replicas: int | None
+) -> tuple[PartitionStates, tuple[Violations, ...], dict[str, list[Any]]]:
+    """Return the states and violations of the view of all clusters, and the counts of each cluster as columns."""
+    view, of = clusters.view, clusters.of_partition
+    rack_counts = rack_counts_of(clusters)
+    states = partition_states(view, min_insync_replicas=min_insync_replicas)
+    broken = check(assignment_of(view), view.brokers, (*HARD, rack_spread(rack_counts[of])))
+    counts = state_counts(clusters, states, min_insync_replicas=min_insync_replicas)
+    in_all, spread = (np.zeros(clusters.count, np.int64) for _ in range(2))
+    for found in broken:
+        in_all += clusters.counted(of[found.subjects])
+        spread += clusters.counted(of[found.subjects]) if found.constraint.name == RACK_SPREAD.name else 0
+    for column in counts.values():
+        in_all += np.array([count or 0 for count in column], np.int64)
+    racks_unknown = (rack_counts == 0) | ((spread == 0) & np.bool_(not view.partitions_complete))
+    missing = explained(clusters, states.under_replicated)
+    short = counts["under_replicated"]
+    shown = [None if count is None or missing is None else missing[place] for place, count in enumerate(short)]
+    columns: dict[str, list[Any]] = {f"{name}_count": column for name, column in counts.items()}
+    columns |= {"fewer_racks_count": _null_where(racks_unknown, spread), "violation_count": in_all.tolist()}
+    return states, broken, columns | out_of_sync_facts(shown)
+
+
+def rack_counts_of(clusters: Clusters) -> Int64Array:
+    """Return the racks of each cluster, int64[K]."""
+    pairs = zip(clusters.view.brokers, clusters.of_broker.tolist(), strict=True)
+    of_rack = {broker.rack: cluster for broker, cluster in pairs if broker.rack is not None}
+    return clusters.counted(np.array(list(of_rack.values()), np.int64))
 
 
 def every_partition(view: ClusterView) -> Iterator[tuple[Table, Rows]]:
@@ -146,11 +183,11 @@ def every_partition(view: ClusterView) -> Iterator[tuple[Table, Rows]]:
     yield from partition_rows(view, found, None)
 
 
-def out_of_sync_facts(missing: OutOfSync | None) -> dict[str, Any]:
+def out_of_sync_facts(missing: Sequence[tuple[list[int], int] | None]) -> dict[str, list[Any]]:
     """Return the columns of the table of clusters that name the brokers missing from ISRs."""
     return {
-        "out_of_sync_brokers": None if missing is None else list(missing.brokers),
-        "out_of_sync_explained_count": None if missing is None else missing.explained_count,
+        "out_of_sync_brokers": [None if one is None else one[0] for one in missing],
+        "out_of_sync_explained_count": [None if one is None else one[1] for one in missing],
     }
 
 

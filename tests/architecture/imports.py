@@ -41,6 +41,7 @@ THIRD_PARTY: Final[dict[str, frozenset[str]]] = {
 THIRD_PARTY_BY_FILE: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     # ClusterView holds matrices: a million partitions as Python objects would not fit.
     ("broker/cluster.py", frozenset({"numpy"})),
+    ("broker/clusters.py", frozenset({"numpy"})),
     ("broker/broker_rows.py", frozenset({"numpy"})),
     ("broker/row_flags.py", frozenset({"numpy"})),
     ("broker/liveness.py", frozenset({"numpy"})),

@@ -10,7 +10,6 @@ import pytest
 from placement.formats.checks import PARTITION_ID_MAX, fault_of_number, fault_of_row
 from spark_analysis.frames.answering import Work, answer_table
 from spark_analysis.frames.impossible import impossible
-from spark_analysis.frames.many import measures_of
 from spark_analysis.frames.views import usable_partitions, view_of_rows
 from spark_analysis.questions import balance
 from spark_analysis.tables.schemas import CLUSTER_PARTITIONS
@@ -68,12 +67,10 @@ def test_a_fault_that_a_row_has_is_what_is_said() -> None:
 
 @pytest.mark.parametrize("count", [1, 6])
 def test_clusters_without_a_name_are_faults_one_by_one_and_many_at_once(count: int) -> None:
-    """From four clusters on, plain ones are answered at once."""
     names = [None, *(f"c{number}" for number in range(count))]
     rows = pa.concat_tables([table({"cluster": name}, {"cluster": name}) for name in names]).combine_chunks()
-    work = Work(
-        ("cluster",), ("cluster",), answer_table(balance.MEASURES, ("cluster",)), balance.measure_rows, measures_of
-    )
+    keys = ("cluster",)
+    work = Work(keys, keys, answer_table(balance.MEASURES, keys), many=balance.measures_of)
     found = [row for batch in work.answers(rows.to_batches()) for row in batch.to_pylist()]
     unnamed = [(row["fault"], row["rejected_count"]) for row in found if row["cluster"] is None]
     assert unnamed == [("2 rows cannot be used; one of them: 2 without cluster", 2)]

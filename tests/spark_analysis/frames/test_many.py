@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
-from broker.min_isr import with_min_isr
-from spark_analysis.frames.answering import Kernel, Work, answer_table
-from spark_analysis.frames.chunks import Chunk
+from broker.cluster import ClusterView
+from broker.clusters import Clusters
+from broker.min_isr import with_min_isr, with_min_isr_of
+from spark_analysis.frames.answering import IN_BATCH, Kernel, Many, Work, answer_table
 from spark_analysis.frames.listed_brokers import BROKER_PREFIX, OF_BROKER
-from spark_analysis.frames.many import Many, measures_of, unbroken
 from spark_analysis.frames.many_outages import outages_of
 from spark_analysis.questions import balance, outages, violations
+from spark_analysis.questions.outages import check_outages
+from spark_analysis.tables.advice_rows import outage_rows
 from spark_analysis.tables.schemas import CLUSTER_BROKERS, CLUSTER_PARTITIONS
 
 KEYS = ("cluster",)
@@ -146,77 +148,91 @@ def table_of(rows: list[dict[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=pa.schema([(name, SCHEMA.field(name).type) for name in COLUMNS]))
 
 
-def answered(rows: pa.Table, table: Any, kernel: Kernel, many: Many | None) -> list[dict[str, Any]]:
+def answered(rows: pa.Table, table: Any, kernel: Kernel | None, many: Many | None) -> list[dict[str, Any]]:
     found = Work(KEYS, KEYS, answer_table(table, KEYS), kernel, many).answers(rows.to_batches())
     return sorted((row for batch in found for row in batch.to_pylist()), key=str)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_many_clusters_have_the_answers_of_each(seed: int) -> None:
-    drawn = random.Random(seed)
-    rows = table_of([row for number in range(24) for row in drawn_cluster(f"c{number:02d}", drawn)])
-    assert answered(rows, balance.MEASURES, balance.measure_rows, measures_of) == answered(
-        rows, balance.MEASURES, balance.measure_rows, None
-    )
-    for least in (None, 1, 2):
-        kernel = partial(violations.violation_table, min_insync_replicas=least)
-        assert answered(rows, violations.VIOLATIONS, kernel, partial(unbroken, min_insync_replicas=least)) == answered(
-            rows, violations.VIOLATIONS, kernel, None
-        )
-
-
 def outages_with(least: int | None) -> Kernel:
-    """What a DataFrame's outages ask of each cluster."""
-    return lambda view: outages.outage_table(with_min_isr(view, least))
+    """What the report asks of each cluster, which looks ahead at pairs of brokers, too."""
+    schema = pa.schema([pa.field(field.name, field.type) for field in list(outages.OUTAGES.arrow_schema())[2:]])
+
+    def kernel(view: ClusterView) -> pa.Table:
+        check_outages(view)
+        return pa.Table.from_pylist(list(outage_rows(with_min_isr(view, least), None)), schema=schema)
+
+    return kernel
+
+
+def violations_with(least: int | None) -> Many:
+    return lambda clusters: violations.violations_of(with_min_isr_of(clusters, least))
+
+
+def asked() -> list[tuple[Any, Many]]:
+    """The questions that are answered about all clusters of a batch."""
+    found: list[tuple[Any, Many]] = [(balance.MEASURES, balance.measures_of), (balance.CLUSTERS, balance.clusters_of)]
+    return [*found, *((violations.VIOLATIONS, violations_with(least)) for least in (None, 1, 2))]
+
+
+def alone(rows: pa.Table, table: Any, many: Many) -> list[dict[str, Any]]:
+    """The answers on each cluster in a batch of its own."""
+    names = rows["cluster"].unique().to_pylist()
+    answers = (answered(rows.filter(pc.equal(rows["cluster"], name)), table, None, many) for name in names)
+    return sorted((row for some in answers for row in some), key=str)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_many_clusters_with_their_brokers_have_the_answers_of_each(seed: int) -> None:
-    drawn = random.Random(1000 + seed)
-    rows = both([drawn_cluster(f"c{number:02d}", drawn) for number in range(8)], drawn)
-    asked: list[tuple[Any, Kernel, Many]] = [(balance.MEASURES, balance.measure_rows, measures_of)]
+@pytest.mark.parametrize("with_brokers", [False, True])
+def test_many_clusters_have_the_answers_of_each(seed: int, with_brokers: bool) -> None:
+    drawn = random.Random(seed)
+    clusters = [drawn_cluster(f"c{number:02d}", drawn) for number in range(16)]
+    rows = both(clusters, drawn) if with_brokers else table_of([row for one in clusters for row in one])
+    for table, many in asked():
+        found = answered(rows, table, None, many)
+        assert found == alone(rows, table, many)
+        assert len({row["cluster"] for row in found if row["fault"] is None}) > 3
     for least in (None, 1, 2):
-        broken = partial(violations.violation_table, min_insync_replicas=least)
-        asked.append((violations.VIOLATIONS, broken, partial(unbroken, min_insync_replicas=least)))
-        asked.append((outages.OUTAGES, outages_with(least), partial(outages_of, min_insync_replicas=least)))
-    for table, kernel, many in asked:
-        assert answered(rows, table, kernel, many) == answered(rows, table, kernel, None)
+        found = answered(rows, outages.OUTAGES, None, lambda of, least=least: outages_of(with_min_isr_of(of, least)))
+        assert found == answered(rows, outages.OUTAGES, outages_with(least), None)
+        assert {row["scope"] for row in found} > {"broker", "rack"}
 
 
-def chunk_of(rows: pa.Table) -> Chunk:
-    return Chunk.of(rows, np.cumsum(np.unique(rows["cluster"].to_numpy(), return_counts=True)[1]).astype(np.int64))
-
-
-def test_a_cluster_with_an_isr_on_other_brokers_than_the_replicas_is_not_plain() -> None:
-    """Broker 3 is one of the cluster, but holds nothing of the partition."""
-    row = {"topic": "t0", "leader": 2, "isr": [2], "racks": ["", ""]}
-    rows = [
-        row | {"cluster": name, "partition": number, "replicas": replicas}
-        for name in "ab"
-        for number, replicas in enumerate(([1, 2], [2, 3]))
+def test_a_cluster_that_contradicts_itself_costs_no_other_its_answer() -> None:
+    drawn = random.Random(3)
+    clusters = [drawn_cluster(f"c{number:02d}", random.Random(number)) for number in range(9)]
+    for row in clusters[4]:
+        row.update(partition=0, topic="t0", fault=None)
+    rows = table_of([row for one in clusters for row in one])
+    found = answered(rows, balance.CLUSTERS, None, balance.clusters_of)
+    listed_twice = [
+        row for row in found if row["fault"] is not None and "listed twice in cluster 'c04'" in row["fault"]
     ]
-    rows[2]["isr"] = [2, 3]
-    assert chunk_of(table_of(rows)).is_regular.tolist() == [True, False]
+    assert [row["rejected_count"] for row in listed_twice] == [len(clusters[4])]
+    others = {row["cluster"] for row in found if row["fault"] is None}
+    assert len(others) >= 6, drawn
 
 
-def test_most_drawn_clusters_are_plain_and_many_of_them_unbroken() -> None:
-    """The comparison above would be none if few clusters went that way."""
-    drawn = random.Random(5)
-    chunk = chunk_of(table_of([row for number in range(400) for row in drawn_cluster(f"c{number:03d}", drawn)]))
-    assert 0.5 < chunk.is_regular.mean() < 0.95
-    assert 0.1 < unbroken(chunk, None)[0].mean() < chunk.is_regular.mean()
-    with_racks = np.flatnonzero(chunk.rack_counts > 1)
-    assert with_racks.size > 20
-    shown, found = outages_of(chunk, None)
-    assert 0.3 < shown.mean() < chunk.is_regular.mean()
-    assert set(found["scope"].to_pylist()) == {"broker", "rack"}
+def test_a_cluster_taken_out_of_many_is_what_its_rows_say() -> None:
+    drawn = random.Random(11)
+    plain = [one for one in (drawn_cluster(f"c{number:02d}", drawn) for number in range(30)) if "fault" not in str(one)]
+    views: dict[str, list[ClusterView]] = {}
 
+    def taken(clusters: Clusters) -> pa.Table:
+        for place, name in enumerate(clusters.names):
+            views.setdefault(name, []).append(clusters.one(place))
+        return pa.table({IN_BATCH: pa.array([], pa.int64())})
 
-def test_most_drawn_clusters_with_brokers_are_plain_too() -> None:
-    drawn = random.Random(6)
-    rows = both([drawn_cluster(f"c{number:03d}", drawn) for number in range(400)], drawn)
-    chunk = chunk_of(rows)
-    assert 0.3 < chunk.is_regular.mean() < 0.9
-    assert unbroken(chunk, None)[0].mean() > 0.05
-    held = np.unique(chunk.replicas[chunk.replicas >= 0]).size
-    assert chunk.broker_ids.size > held > 0
+    rows = table_of([row for one in plain for row in one])
+    answered(rows, balance.MEASURES, None, taken)
+    alone(rows, balance.MEASURES, taken)
+    assert len(views) > 10
+    for one, other in (found for found in views.values() if len(found) == 2):
+        assert (one.brokers, one.topics, one.name) == (other.brokers, other.topics, other.name)
+        for field in ("replicas", "leader", "topic_index", "partition_ids"):
+            columns = [getattr(view.partitions, field) for view in (one, other)]
+            assert (columns[0] is None) == (columns[1] is None)
+            if columns[0] is not None and columns[0].ndim == 2:
+                width = columns[1].shape[1]
+                assert (columns[0][:, width:] == -1).all()
+                columns[0] = columns[0][:, :width]
+            assert columns[0] is None or np.array_equal(columns[0], columns[1])

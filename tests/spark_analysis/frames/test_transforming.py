@@ -1,4 +1,4 @@
-"""Every question can be asked directly and in `DataFrame.transform`, and says by which columns it tells clusters apart."""
+"""Every question can be asked directly and in `DataFrame.transform`, and logs the keys that it takes by default."""
 
 from __future__ import annotations
 

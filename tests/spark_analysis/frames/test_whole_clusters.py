@@ -65,7 +65,7 @@ def test_each_cluster_comes_once_with_all_its_rows(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(2))
 def test_answers_do_not_depend_on_where_batches_end(seed: int) -> None:
     _, rows = sorted_rows(seed)
-    work = Work(KEYS, KEYS, answer_table(balance.MEASURES, KEYS), balance.measure_rows)
+    work = Work(KEYS, KEYS, answer_table(balance.MEASURES, KEYS), many=balance.measures_of)
     answers = [pa.Table.from_batches(list(work.answers(batches_of(rows, number)))).to_pylist() for number in range(3)]
     answers.append(pa.Table.from_batches(list(work.answers(rows.to_batches()))).to_pylist())
     ordered = [sorted(map(str, one)) for one in answers]  # Clusters with faults come in the order of their batch.
