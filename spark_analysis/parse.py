@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from typing import Any
 
 import attrs
 import pyarrow as pa
@@ -162,7 +163,7 @@ def _nested(rows: pa.RecordBatch, request: DumpRequest, requests: Sequence[DumpR
     return pa.RecordBatch.from_pydict({**nulls, request.table.name: held.cast(_list_of(request.table))})
 
 
-def _list_of(table: Table) -> pa.DataType:
+def _list_of(table: Table) -> pa.ListType[Any]:
     fields = [field.with_nullable(True) for field in table.arrow_schema()]
     return pa.list_(pa.struct(fields))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, ClassVar, Final, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql.datasource import (
@@ -44,20 +44,9 @@ RELATIONS: Final[dict[type[Filter], str]] = {
 Comparison: TypeAlias = EqualTo | In | LessThan | LessThanOrEqual | GreaterThan | GreaterThanOrEqual
 
 
-class Sized(Protocol):
-    """Define the interface of an input whose size is known."""
-
-    @property
-    def size_bytes(self) -> int:
-        """Return the bytes that reading it is likely to take."""
-
-
-Input = TypeVar("Input", bound=Sized)
-
-
-def grouped(inputs: Sequence[Input], task_bytes: int = TASK_BYTES) -> list[list[Input]]:
-    """Return the inputs in groups of about `task_bytes`, in order."""
-    groups: list[list[Input]] = []
+def grouped(inputs: Sequence[Any], task_bytes: int = TASK_BYTES) -> list[list[Any]]:
+    """Return the inputs, whose `size_bytes` is known, in groups of about `task_bytes`, in order."""
+    groups: list[list[Any]] = []
     held_bytes = 0
     for one in inputs:
         size_bytes = one.size_bytes

@@ -75,32 +75,23 @@ def dump_inputs(
     numbered = moments is None and _are_numbered([one.path for one in files])
     in_order = IN_ORDER if len(dumps) > 1 else BY_LISTING
     series = BY_NAME if numbered else in_order if moments else None
-    inputs = [
-        DumpInput(one.path, one.name, named_format, series=series, moments=of_log, source=source_of(one.path))
-        for one in files
-    ]
-    if not moments or len(inputs) == 1:
-        _check_names(inputs)
-        return tuple(inputs)
+    are_moments = moments and len(files) > 1
     counts = Counter(one.name for one in files)
-    inputs = [
-        attrs.evolve(dump, name=one.name if one.is_named or counts[one.name] == 1 else encodable(one.path))
-        for dump, one in zip(inputs, files, strict=True)
-    ]
-    _check_names(inputs)
+    inputs = []
+    for one in files:
+        name = encodable(one.path) if are_moments and counts[one.name] > 1 and not one.is_named else one.name
+        source = source_of(one.path)
+        inputs.append(DumpInput(one.path, name, named_format, series=series, moments=of_log, source=source))
+    refused = clashes(inputs)
+    if first := next((dump for dump in inputs if dump.path in refused), None):
+        raise UsageError(f"{first.said}: {refused[first.path]}")
     given = [one.name if one.is_named else None for one in files]
-    return with_short_names(as_moments(inputs, given), given)
+    return with_short_names(as_moments(inputs, given), given) if are_moments else tuple(inputs)
 
 
 def source_of(path: str) -> str | None:
     """Return what errors and tables call a path that is not UTF-8; None where it is, as they call it by itself."""
     return None if encodable(path) == path else encodable(path)
-
-
-def _check_names(inputs: Sequence[DumpInput]) -> None:
-    refused = clashes(inputs)
-    if first := next((dump for dump in inputs if dump.path in refused), None):
-        raise UsageError(f"{first.said}: {refused[first.path]}")
 
 
 def clashes(inputs: Sequence[DumpInput]) -> dict[str, str]:

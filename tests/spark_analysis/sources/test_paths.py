@@ -286,3 +286,16 @@ def test_options_name_what_is_allowed() -> None:
     for source in ("kafka_cluster", "kafka_metadata", "kafka_groups"):
         assert {"recursiveFileLookup", "pathGlobFilter", "ignoreMissingFiles"} <= set(BY_NAME[source].OPTIONS)
     assert GivenOptions.of("kafka_log", {"path": "file:/a#b"}, ()).paths() == ("/a#b",)
+
+
+def test_a_count_of_partitions_beyond_reason_is_a_fault_of_one_row_and_of_its_cluster_among_300(tmp_path: Path) -> None:
+    for number in range(300):
+        write(tmp_path / f"c{number:03d}.txt", describe(1, declared=10**12 if number == 150 else None))
+    rows = read("kafka_cluster", str(tmp_path))
+    entry, of_cluster = [row for row in rows if row["fault"] is not None]
+    assert (entry["cluster"], of_cluster["cluster"]) == (None, "c150")
+    assert all(str(10**12) in row["fault"] and row["source"].endswith("c150.txt") for row in (entry, of_cluster))
+    account = read("kafka_cluster", str(tmp_path), table="inputs")
+    assert sum(row["rows_in"] for row in account) == sum(row["rows_analysed"] + row["rows_rejected"] for row in account)
+    good = {row["cluster"] for row in rows if row["fault"] is None}
+    assert len(good | {"c150"}) == 300
