@@ -33,9 +33,10 @@ def lasting_source(file: str) -> str | None:
     member = Path(file).absolute().relative_to(archive)
     with suppress(OSError, KeyError, zipfile.BadZipFile):
         copy = _folder() / f"brokerside-{_digest(archive)}" / member
-        if not copy.is_file():
-            with zipfile.ZipFile(archive) as opened:
-                _write(copy, opened.read(member.as_posix()))
+        with zipfile.ZipFile(archive) as opened:
+            data = opened.read(member.as_posix())
+        if not copy.is_file() or copy.read_bytes() != data:  # Others may write to the user's cache directory too.
+            _write(copy, data)
         return str(copy)
     return None
 

@@ -17,7 +17,7 @@ import attrs
 import click
 
 from broker.cli import EXIT_REFUSED, takes
-from broker.cli_options import idle_beside
+from broker.cli_options import idle_beside, idle_without
 from broker.errors import CorruptDataError, InputError, UsageError
 from broker.ids import INT32_MAX, INT64_MAX
 from broker.workers import Advance, in_order, is_worker
@@ -63,6 +63,7 @@ class DumpCommand(DumpOptions):
     transactions: bool
     share: bool
     remote: bool
+    show_secrets: bool
     key_class: str | None
     value_class: str | None
 
@@ -112,6 +113,11 @@ _DECODER = click.Choice(sorted(DECODERS))
     help="Decoder of values, org.apache.kafka.tools.api.LongDecoder, IntegerDecoder or StringDecoder; prints data.",
 )
 @click.option("--cluster-metadata-decoder", "metadata", is_flag=True, help="Decode values as cluster metadata records.")
+@click.option(
+    "--show-secrets",
+    is_flag=True,
+    help="Print SCRAM credentials and secret settings of cluster metadata, as kafka-dump-log does.",
+)
 @click.option("--offsets-decoder", "offsets", is_flag=True, help="Decode records of __consumer_offsets.")
 @click.option("--transaction-log-decoder", "transactions", is_flag=True, help="Decode records of __transaction_state.")
 @click.option("--share-group-state-decoder", "share", is_flag=True, help="Decode records of __share_group_state.")
@@ -145,6 +151,7 @@ _DECODER = click.Choice(sorted(DECODERS))
 )
 @QUIET
 @idle_beside("--out", "--jobs", *_TEXT_ONLY)
+@idle_without("--cluster-metadata-decoder", "--show-secrets")
 @takes(DumpCommand)
 def dump_command(options: DumpCommand) -> int:
     """Print the contents of files, as kafka-dump-log does.
@@ -167,6 +174,7 @@ def dump_command(options: DumpCommand) -> int:
         options,
         print_data=print_data,
         deep=deep,
+        hides_secrets=not options.show_secrets,
         topic_decoder=decoder,
         key_decoder=DECODER_CLASSES[options.key_class] if options.key_class else options.key_decoder,
         value_decoder=DECODER_CLASSES[options.value_class] if options.value_class else options.value_decoder,

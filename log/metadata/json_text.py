@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from base64 import b64encode
 from collections.abc import Mapping
 from decimal import Decimal
@@ -24,24 +25,36 @@ from log.metadata.records import (
     decode_record,
     version_read,
 )
-from log.metadata.schemas import SCHEMAS
+from log.metadata.schemas import SCHEMAS, RecordType
 from log.record import Record
 
+HIDDEN: Final = '"(hidden)"'
+_SECRET_SETTING: Final = re.compile(r"password|passphrase|secret|jaas|credential|token|\.key$", re.IGNORECASE)
+_SCRAM_SECRETS: Final = ("salt", "storedKey", "serverKey")
 
-def metadata_payload(record: Record) -> str:
+
+def secrets_of(record: MetadataRecord) -> Mapping[str, str]:
+    """Return, by name, the text in place of each field that is a secret: of SCRAM, and values of such settings."""
+    if record.type is RecordType.USER_SCRAM_CREDENTIAL_RECORD:
+        return dict.fromkeys(_SCRAM_SECRETS, HIDDEN)
+    is_set = record.type is RecordType.CONFIG_RECORD and record.data["value"] is not None
+    return {"value": HIDDEN} if is_set and _SECRET_SETTING.search(record.data["name"]) else _NO_TEXTS
+
+
+def metadata_payload(record: Record, *, hides_secrets: bool = False) -> str:
     """Return the text after "payload: " in the dump of a record."""
     try:
-        return record_json(decode_record(record.value or b""))
+        return record_json(decode_record(record.value or b""), hides_secrets=hides_secrets)
     except RecordFieldsError as error:
         return f"Error at {record.offset}, skipping. {error.kafka_message}"
     except CorruptDataError as error:
         return f"Error at {record.offset}, skipping. {error.what}"
 
 
-def payload_row(record: Record) -> dict[str, Any]:
+def payload_row(record: Record, *, hides_secrets: bool = False) -> dict[str, Any]:
     """Return a record's type, version and data for a JSON row, or its error."""
     try:
-        row: dict[str, Any] = json.loads(record_json(decode_record(record.value or b"")))
+        row: dict[str, Any] = json.loads(record_json(decode_record(record.value or b""), hides_secrets=hides_secrets))
     except CorruptDataError as error:
         return {"error": error.what}
     return row
@@ -65,9 +78,10 @@ _PLAIN_EXPONENT_MIN: Final = -3  # Java writes 0.001 to below 10,000,000 without
 _PLAIN_EXPONENT_MAX: Final = 6
 
 
-def record_json(record: MetadataRecord) -> str:
+def record_json(record: MetadataRecord, *, hides_secrets: bool = False) -> str:
     """Return the record as one line of JSON: type, version, data."""
-    data = fields_json(SCHEMAS[record.type].fields, record.version, record.data)
+    texts = secrets_of(record) if hides_secrets else _NO_TEXTS
+    data = fields_json(SCHEMAS[record.type].fields, record.version, record.data, texts)
     return f'{{"type":"{record.type.name}","version":{record.version},"data":{data}}}'
 
 

@@ -70,6 +70,8 @@ class DumpOptions:
     keep_going: bool = False
     metadata: bool = False
     """Whether values are records of the cluster's metadata, to be shown decoded."""
+    hides_secrets: bool = False
+    """Whether SCRAM credentials and values of secret settings are hidden in records of the cluster's metadata."""
     topic_decoder: str | None = None
     """The decoder of `log.tools.dump_topics` for an internal topic's records, None for none."""
 

@@ -104,7 +104,7 @@ def _record_row(batch: RecordBatch, record: Record, options: DumpOptions) -> dic
         if control.data:
             row["data"] = json.loads(control_json(control))
     elif options.metadata:
-        row["payload"] = payload_row(record)
+        row["payload"] = payload_row(record, hides_secrets=options.hides_secrets)
     elif options.topic_decoder is not None:
         row["key"], row["payload"] = decoded(record, options.topic_decoder)
     elif options.print_data:

@@ -163,7 +163,7 @@ def _data(record: Record, options: DumpOptions, line: str) -> str:
 def _decoded(record: Record, options: DumpOptions) -> tuple[str | None, str | None]:
     """Return the texts of a record's key and value, None where nothing is printed."""
     if options.metadata:
-        return None, metadata_payload(record)
+        return None, metadata_payload(record, hides_secrets=options.hides_secrets)
     if options.topic_decoder is not None:
         return decoded(record, options.topic_decoder)
     key = None if record.key is None else DECODERS[options.key_decoder](record.key)

@@ -79,6 +79,17 @@ def test_another_version_is_compiled_for_itself(tmp_path: Path) -> None:
     assert len(machine_code(cache)) == 2
 
 
+def test_a_copy_that_somebody_has_changed_is_written_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("broker.kernel_source._folder", lambda: tmp_path / "cache")
+    module = str(archive(tmp_path / "ours.zip") / "kernels.py")
+    copy = lasting_source(module)
+    assert copy is not None
+    own = Path(copy).read_text(encoding="utf-8")
+    Path(copy).write_text("raise SystemExit", encoding="utf-8")
+    assert lasting_source(module) == copy
+    assert Path(copy).read_text(encoding="utf-8") == own
+
+
 def test_a_file_that_is_no_archives_member_keeps_its_path(tmp_path: Path) -> None:
     assert lasting_source(__file__) == __file__
     assert lasting_source("<string>") == "<string>"

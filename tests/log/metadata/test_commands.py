@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from broker.errors import InputError
+from broker.units import DurationMs, TimeMs
+from log.metadata import RecordType
 from log.tools.sources import metadata_files
 from log.tools.timestamps import duration_text, time_text
 from tests.log.cli.test_commands import answer
-from tests.log.metadata.made import REAL_LOG, START_MS, broker, fenced, log_file, snapshot_file
+from tests.log.metadata.made import REAL_LOG, START_MS, batches, broker, config, fenced, log_file, made, snapshot_file
 
 SEGMENT = REAL_LOG / "00000000000000000000.log"
 LAST_SNAPSHOT = REAL_LOG / "00000000000000000208-0000000001.checkpoint"
@@ -165,5 +167,29 @@ def test_the_dump_for_programs_has_records_and_control_records_as_objects() -> N
 
 def test_durations_and_times_are_reported_in_units() -> None:
     texts = {0: "0 ms", 999: "999 ms", 60_000: "1 min", 61_500: "1 min 1 s", 90_000_000: "1 d 1 h", 3_600_001: "1 h"}
-    assert {number: duration_text(number) for number in texts} == texts
-    assert time_text(0) == "1970-01-01T00:00:00.000Z"
+    assert {number: duration_text(DurationMs(number)) for number in texts} == texts
+    assert time_text(TimeMs(0)) == "1970-01-01T00:00:00.000Z"
+
+
+def test_dump_hides_secrets_as_history_does_unless_asked(tmp_path: Path) -> None:
+    jaas = "listener.name.sasl.plain.sasl.jaas.config"
+    settings = {jaas: "s1", "ssl.key.password": "s2", "ssl.keystore.key": "s3", "ssl.truststore.location": "plain"}
+    scram = made(
+        RecordType.USER_SCRAM_CREDENTIAL_RECORD,
+        name="alice",
+        mechanism=1,
+        salt=b"salt",
+        storedKey=b"stored",
+        serverKey=b"server",
+        iterations=4096,
+    )
+    path = tmp_path / f"{0:020d}.log"
+    path.write_bytes(batches([*(config(*each) for each in settings.items()), config(jaas, None), scram]))
+    for how in ((), ("--json",)):
+        found = answer("dump", path, "--cluster-metadata-decoder", *how)
+        assert (found.status, found.out.count("(hidden)")) == (0, 6)
+        assert [secret for secret in ("s1", "s2", "s3", "c2Fsd", "c3Rvc", "c2Vyd") if f'"{secret}' in found.out] == []
+        assert "plain" in found.out
+        asked = answer("dump", path, "--cluster-metadata-decoder", "--show-secrets", *how).out
+        assert "(hidden)" not in asked
+        assert [secret for secret in ("s1", "s2", "s3", "c2Fsd", "c3Rvc", "c2Vyd") if f'"{secret}' not in asked] == []
