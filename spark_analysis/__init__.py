@@ -16,8 +16,10 @@ listed, each module of questions/ turns partitions into answers, and sinks appen
     history        Ask of a history of clusters which of them got worse.
     sinks          Write answers to tables of a catalog, with their run and time, a partition a day and run.
     studies        Make the runs of a study of replication on Spark: a row for each run.
-    engines        Run tasks on Spark or in this process, with the same rows and files.
-    tasks          Turn numbers of clusters or dumps into files of rows, wherever tasks run.
+    kernels        Turn numbers of clusters or dumps into Arrow batches of every table.
+    engines        Run a kernel, and write the tables that it finds.
+    uri_folder     Keep a report in a folder at a URI that only Spark's file systems reach.
+    spark_engine   Run a kernel on executors, and let Spark's own writer write the tables that it finds.
     jobs           Run a fleet or dumps from input to tables.
     report/        Turn the tables into one HTML page and a summary for the terminal.
     examples/      Start from short programs that read the tables: with pandas, DuckDB, Spark.

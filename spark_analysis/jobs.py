@@ -1,4 +1,4 @@
-"""Run the main jobs end to end: from a fleet or dumps to the tables of schemas.py.
+"""Run the main jobs end to end: from a fleet or dumps, through one kernel, to the tables of schemas.py.
 
 Every table is written, an empty one where there are no rows. An input that cannot be used is a reject, one row in and
 one put aside; if no input can be used, the job ends with one InputError before any table is written, and so it does
@@ -20,9 +20,10 @@ from placement.formats.member_zones import MemberZones
 from placement.formats.racks import Racks
 from placement.placers.registry import load_placer
 from spark_analysis.answers.registry import QUESTIONS, Asked
-from spark_analysis.engines import Engine, Task
+from spark_analysis.engines import Engine, Found
 from spark_analysis.fleet.generate import Fleet
 from spark_analysis.fleet.recipe import Recipe
+from spark_analysis.kernels import dumps_kernel, error_of, even_parts, fleet_kernel, pairs_kernel, parts_by_size
 from spark_analysis.session.progress import Bar
 from spark_analysis.session.progress import progress as show_progress
 from spark_analysis.sources.dumps import DumpInput, none_usable, size_bytes
@@ -31,10 +32,9 @@ from spark_analysis.tables import schemas
 from spark_analysis.tables.cluster_rows import ranked
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.limits import DETAILED_CLUSTERS_MAX
-from spark_analysis.tables.scan import scan_batches, sorted_rows
+from spark_analysis.tables.place import Place
 from spark_analysis.tables.schemas import ADVICE
-from spark_analysis.tables.write import StagedRun, Written, arrow_to_table, read_table, remove_table, staged_run
-from spark_analysis.tasks import dumps_task, error_of, even_parts, fleet_task, pairs_task, parts_by_size
+from spark_analysis.tables.write import check_places
 
 TASK_COUNT_MIN: Final = 8  # Work for as many cores, however small the fleet.
 CLUSTERS_PER_TASK_MAX: Final = 1_000  # A second of work at most; a task itself costs a tenth of one.
@@ -56,7 +56,7 @@ Progress: TypeAlias = Callable[..., AbstractContextManager[Bar]]
 def analyse_fleet(
     engine: Engine,
     recipe: Recipe,
-    out: Path,
+    out: Place,
     *,
     progress: Progress = show_progress,
     overwrite: bool = False,
@@ -65,45 +65,50 @@ def analyse_fleet(
     shown_in_full_max: int = DETAILED_CLUSTERS_MAX,
     asked: Sequence[Asked] = (),
 ) -> None:
-    """Make and place every cluster of `recipe`, and write all tables under `out`/tables.
+    """Make and place every cluster of `recipe`, and write all tables under `out`/tables, a folder or a URI of Spark's.
 
     Without `by_topic` the table of topics is empty and nothing is measured over topics: a fleet of
     10,000 clusters has millions of them. With `partitions` every partition has a row, too: that is hundreds of
     millions. Pairs of brokers are counted for the `shown_in_full_max` clusters that rank first.
     Each question `asked` has a table of its own.
     `progress` is spark_analysis.session.progress.progress, or it with some arguments given. Raises
-    UsageError when a placer is not installed, and what `arrow_to_table` raises.
+    UsageError when a placer is not installed, and for a place that is taken.
     """
     for placer in sorted({placer for shape in recipe.shapes for placer in shape.placers}):
         load_placer(placer)
     fleet = Fleet.of(recipe)
     count = recipe.cluster_count
-    of_clusters = (
-        *OF_CLUSTERS,
-        *ADVICE,
-        *_tables(asked),
-    )  # Of a simulated fleet nothing is advised: these have no rows.
-    with staged_run((*of_clusters, schemas.PAIRS), schemas.WORK, out, overwrite=overwrite) as run:
-        with progress(f"Placing {recipe.name}", total=count, unit="clusters", done=run.done_count):
-            function = fleet_task(fleet, run.root, by_topic=by_topic, partitions=partitions, asked=asked)
-            results = _run(engine, function, even_parts(count, task_count(count)))
-            _keep(run, (*of_clusters, *schemas.WORK), results)
-        _rank(run, progress, overwrite)
-        wanted = _shown_in_full(out, shown_in_full_max)
+    # Of a simulated fleet nothing is advised: these have no rows.
+    of_clusters = (*OF_CLUSTERS, *ADVICE, *_tables(asked))
+    about = _recipe_tables(recipe)
+    _check_places((*of_clusters, schemas.PAIRS, schemas.CLUSTERS, *about), out, overwrite=overwrite)
+    kernel = fleet_kernel(fleet, by_topic=by_topic, partitions=partitions, asked=asked)
+    with engine.found(kernel, even_parts(count, task_count(count)), out) as found:
+        placing = progress(f"Placing {recipe.name}", total=count, unit="clusters", done=_done(engine, count))
+        _compute(found, placing, count)
+        clusters = _ranked(found)
+        wanted = _shown_in_full(clusters, shown_in_full_max)
         parts = even_parts(len(wanted), -(-len(wanted) // CLUSTERS_PER_PAIRS_TASK))
-        _keep(run, (schemas.PAIRS,), _run(engine, pairs_task(fleet, run.root, wanted), parts))
-        for table in (*of_clusters, schemas.PAIRS):
-            run.publish(table)
-    _remove_others(out, asked)
-    for table, rows in _recipe_tables(recipe).items():
-        arrow_to_table(pa.Table.from_pylist(rows, schema=table.arrow_schema()), table, out, overwrite=overwrite)
+        with progress("Writing", total=len(of_clusters) + len(about) + 2, unit="tables") as bar:
+            for table in of_clusters:
+                found.write(table, out)
+                bar.advance()
+            for table, rows in {schemas.CLUSTERS: clusters, **about}.items():
+                engine.write(rows, table, out)
+                bar.advance()
+            with engine.found(pairs_kernel(fleet, wanted), parts, out) as pairs:
+                pairs.compute()
+                pairs.write(schemas.PAIRS, out)
+                bar.advance()
+                _remove_others(engine, out, asked)
+                engine.finish()
 
 
 def analyse_dumps(
     engine: Engine,
     inputs: Sequence[DumpInput],
     racks: Racks | None,
-    out: Path,
+    out: Place,
     *,
     progress: Progress = show_progress,
     min_insync_replicas_default: int | None = None,
@@ -111,7 +116,9 @@ def analyse_dumps(
     asked: Sequence[Asked] = (),
     zones: MemberZones | None = None,
 ) -> None:
-    """Read every dump, and write all tables under `out`/tables; clusters are numbered by their inputs.
+    """Read every dump, and write all tables under `out`/tables, a folder or a URI of Spark's.
+
+    Clusters are numbered by their inputs.
 
     `min_insync_replicas_default` holds for topics that do not show theirs. Inputs of one series are
     compared, each with the one before it. Each question `asked` has a table of its own; `zones` are those of the
@@ -122,18 +129,26 @@ def analyse_dumps(
     # Executors have working folders of their own.
     series = _series([dump_input.located() for dump_input in inputs])
     tables = (*OF_CLUSTERS, *PER_INPUT, *ADVICE, *_tables(asked))
-    with staged_run(tables, (*schemas.WORK, schemas.PAIRS), out, overwrite=overwrite) as run:
-        with progress("Reading dumps", total=len(inputs), unit="files", done=run.done_count):
-            function = dumps_task(series, run.root, racks, min_insync_replicas_default, asked, zones)
-            sizes = [sum(size_bytes(dump_input.path) for _, dump_input in one) for one in series]
-            results = _run(engine, function, parts_by_size(sizes, DUMP_BYTES_PER_TASK))
-            _refuse_failures(results, inputs)
-            _keep(run, (*tables, *schemas.WORK, schemas.PAIRS), results)
-        _rank(run, progress, overwrite)
-        _write_pairs(run, _shown_in_full(out, DETAILED_CLUSTERS_MAX), overwrite=overwrite)
-        for table in tables:
-            run.publish(table)
-    _remove_others(out, asked)
+    _check_places((*tables, schemas.CLUSTERS, schemas.PAIRS), out, overwrite=overwrite)
+    sizes = [sum(size_bytes(dump_input.path) for _, dump_input in one) for one in series]
+    kernel = dumps_kernel(series, racks, min_insync_replicas_default, asked, zones)
+    with engine.found(kernel, parts_by_size(sizes, DUMP_BYTES_PER_TASK), out) as found:
+        count = len(inputs)
+        reading = progress("Reading dumps", total=count, unit="files", done=_done(engine, count))
+        _compute(found, reading, count)
+        _refuse_failures(found.rows(schemas.FAILURES).to_pylist(), inputs)
+        clusters = _ranked(found)
+        numbers = [number for number, _ in _shown_in_full(clusters, DETAILED_CLUSTERS_MAX)]
+        shown = np.unique(np.array(numbers, dtype=np.int64))
+        with progress("Writing", total=len(tables) + 2, unit="tables") as bar:
+            for table in tables:
+                found.write(table, out)
+                bar.advance()
+            found.write(schemas.PAIRS, out, clusters=shown)
+            engine.write(clusters, schemas.CLUSTERS, out)
+            bar.advance(2)
+        _remove_others(engine, out, asked)
+        engine.finish()
 
 
 def task_count(cluster_count: int) -> int:
@@ -149,51 +164,45 @@ def _tables(asked: Sequence[Asked]) -> list[Table]:
     return [one.question.run_table for one in asked]
 
 
-def _remove_others(out: Path, asked: Sequence[Asked]) -> None:
+def _check_places(tables: Sequence[Table], out: Place, *, overwrite: bool) -> None:
+    if isinstance(out, Path):
+        check_places(tables, out, overwrite=overwrite)
+    elif not overwrite:
+        raise UsageError(f"{out} is a URI, where tables are replaced unseen; allow to overwrite them")
+
+
+def _remove_others(engine: Engine, out: Place, asked: Sequence[Asked]) -> None:
     """Remove what an earlier run answered to questions that were not asked now."""
     for name in sorted(set(QUESTIONS) - {one.name for one in asked}):
-        remove_table(out, name)
+        engine.remove(Table(name, "", ()), out)
 
 
-def _run(engine: Engine, task: Task, parts: Sequence[range]) -> list[dict[str, Any]]:
-    """Run the task on each part of the work; return all result rows, or raise a fault."""
-    results = engine.run(task, parts)
-    faults = sorted(one["fault"] for one in results if one["fault"] is not None)
+def _done(engine: Engine, count: int) -> Callable[[], int]:
+    return lambda: int(count * engine.done_share())
+
+
+def _compute(found: Found, bar: AbstractContextManager[Bar], count: int) -> None:
+    """Run the kernel; raise UsageError for a fault of the kernel itself."""
+    with bar as shown:
+        found.compute()
+        shown.reach(count)
+    faults = [row["what"] for row in found.rows(schemas.FAILURES).to_pylist() if row["input_index"] is None]
     if faults:
-        raise UsageError(faults[0])
-    return results
+        raise UsageError(min(faults))
 
 
-def _keep(run: StagedRun, tables: Sequence[Table], results: Sequence[dict[str, Any]]) -> None:
-    written = [Written(one["table"], one["file"], one["row_count"]) for one in results if one["file"] is not None]
-    for table in tables:
-        run.keep(table, written)
-
-
-def _rank(run: StagedRun, progress: Progress, overwrite: bool) -> None:
-    """Write the clusters with their ranks, in this process on any engine.
+def _ranked(found: Found) -> pa.Table:
+    """Return the clusters with their ranks, in this process on any engine.
 
     Of 100,000 clusters that is half a second of CPU and 90 MB; as two tasks of Spark's it was ten times the CPU.
     """
-    with progress("Ranking", total=1, unit="tables") as bar:
-        rows = ranked(run.kept_rows(schemas.FACTS)).select(schemas.CLUSTERS.column_names)
-        arrow_to_table(rows, schemas.CLUSTERS, run.out, overwrite=overwrite)
-        bar.advance()
+    return ranked(found.rows(schemas.FACTS)).select(schemas.CLUSTERS.column_names).cast(schemas.CLUSTERS.arrow_schema())
 
 
-def _shown_in_full(out: Path, count: int) -> list[tuple[int, str]]:
+def _shown_in_full(clusters: pa.Table, count: int) -> list[tuple[int, str]]:
     """Return the keys of the clusters that rank first, in their order."""
-    rows = read_table(out, schemas.CLUSTERS, columns=["cluster_id", "placer", "rank"])
-    first = rows.filter(pa.array(rows["rank"].to_numpy() <= count))
+    first = clusters.filter(pa.array(clusters["rank"].to_numpy() <= count)).select(["cluster_id", "placer"])
     return sorted((row["cluster_id"], row["placer"]) for row in first.to_pylist())
-
-
-def _write_pairs(run: StagedRun, shown: Sequence[tuple[int, str]], *, overwrite: bool) -> None:
-    """Write the kept pairs of brokers of these clusters, sorted, as the table of pairs."""
-    numbers = np.array([number for number, _ in shown], dtype=np.int64)
-    batches = scan_batches(run.root / schemas.PAIRS.name, schemas.PAIRS, clusters=numbers)
-    rows = pa.Table.from_batches(batches, schema=schemas.PAIRS.arrow_schema())
-    arrow_to_table(sorted_rows(rows, rows.column_names), schemas.PAIRS, run.out, overwrite=overwrite)
 
 
 def _series(inputs: Sequence[DumpInput]) -> list[list[tuple[int, DumpInput]]]:
@@ -220,11 +229,9 @@ def _check_readable(inputs: Sequence[DumpInput]) -> None:
         raise none_usable(failures)
 
 
-def _refuse_failures(results: Sequence[dict[str, Any]], inputs: Sequence[DumpInput]) -> None:
+def _refuse_failures(found: Sequence[dict[str, Any]], inputs: Sequence[DumpInput]) -> None:
     """Raise the InputError of the first file of sizes or groups that cannot be used, or if no input can be."""
-    failures = sorted(
-        (one["failure"] for one in results if one["failure"] is not None), key=lambda one: one["input_index"]
-    )
+    failures = sorted(found, key=lambda one: one["input_index"])
     fatal = [error_of(one) for one in failures if one["is_fatal"]]
     if fatal:
         raise fatal[0]
@@ -232,9 +239,10 @@ def _refuse_failures(results: Sequence[dict[str, Any]], inputs: Sequence[DumpInp
         raise none_usable([error_of(one) for one in failures])
 
 
-def _recipe_tables(recipe: Recipe) -> dict[Table, list[dict[str, Any]]]:
+def _recipe_tables(recipe: Recipe) -> dict[Table, pa.Table]:
     """The tables about inputs, made on the driver: the recipe as an input, of which every cluster is used."""
     count = recipe.cluster_count
     account = {"rows_in": count, "rows_analysed": count, "rows_rejected": 0, "lines_passed_over": 0, "notes": []}
     about = {"source": recipe.source, "format": "recipe", "cluster_count": count} | account
-    return {schemas.INPUTS: [about], schemas.REJECTS: [], schemas.CHANGES: []}
+    of_tables: dict[Table, list[dict[str, Any]]] = {schemas.INPUTS: [about], schemas.REJECTS: [], schemas.CHANGES: []}
+    return {table: pa.Table.from_pylist(rows, schema=table.arrow_schema()) for table, rows in of_tables.items()}

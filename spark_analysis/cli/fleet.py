@@ -69,7 +69,7 @@ def fleet(options: FleetOptions) -> int:
         analyse_fleet(
             engine,
             recipe,
-            options.out,
+            options.place,
             progress=progress,
             overwrite=True,
             partitions=options.partitions,

@@ -1,6 +1,6 @@
 """Append the tables of a run to a catalog, as `--into` of `brokerside fleet` and `brokerside report` asks.
 
-The tables are those that the run wrote as Parquet, each appended to the table of its name. Spark's own catalog in
+The DataFrames are those that the run writes as Parquet, each appended to the table of its name. Spark's own catalog in
 memory is refused, as it forgets the tables when the command ends. pyspark is imported only where it runs.
 """
 
@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import attrs
 
 from broker.errors import UsageError
 from spark_analysis.answers.registry import Asked
-from spark_analysis.engines import Engine, SparkEngine
-from spark_analysis.tables.columns import Table
+from spark_analysis.engines import Engine
 from spark_analysis.tables.schemas import TABLES
-from spark_analysis.tables.write import table_path
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from spark_analysis.sinks import Run
+    from spark_analysis.spark_engine import SparkEngine
 
 
 @attrs.frozen
@@ -51,40 +49,33 @@ def instant(text: str) -> datetime.datetime:
     return found if found.tzinfo is not None else found.replace(tzinfo=datetime.UTC)
 
 
-def check_sink(engine: Engine, sink: Sink, asked: Sequence[Asked]) -> None:
-    """Raise UsageError or InputError if tables cannot be appended there, before the job runs."""
-    from spark_analysis.data_sources.spark_types import spark_schema_of
-    from spark_analysis.sinks import check_all, forgets
+def session_of(engine: Engine) -> SparkSession:
+    """Return the session of an engine that runs on Spark."""
+    from spark_analysis.spark_engine import SparkEngine
 
-    spark = _session(engine)
+    if not isinstance(engine, SparkEngine):
+        raise AssertionError("--into and URIs choose Spark")
+    return engine.session
+
+
+def sink_engine(spark: SparkSession, sink: Sink | None, asked: Sequence[Asked]) -> SparkEngine:
+    """Return the engine that also appends the tables of a run to the sink, if there is one.
+
+    Raises UsageError or InputError if tables cannot be appended there.
+    """
+    from spark_analysis.spark_engine import SparkEngine
+
+    if sink is None:
+        return SparkEngine(spark)
+    from spark_analysis.data_sources.spark_types import spark_schema_of
+    from spark_analysis.sinks import append_all, check_all, forgets
+
     if forgets(spark, sink.into):
         raise UsageError(
             f"--into {sink.into}: Spark's own catalog is in memory here and forgets its tables at the end; give "
             "--conf spark.sql.catalogImplementation=hive, or the catalog of a lake"
         )
-    empty = {table.name: spark.createDataFrame([], spark_schema_of(table)) for table in _tables(asked)}
+    tables = (*TABLES, *(one.question.run_table for one in asked))
+    empty = {table.name: spark.createDataFrame([], spark_schema_of(table)) for table in tables}
     check_all(spark, empty, sink.into, run=sink.run)
-
-
-def append_tables(engine: Engine, sink: Sink, out: Path, asked: Sequence[Asked]) -> None:
-    """Append every table that the run wrote under `out`; raise what `spark_analysis.sinks.append` raises."""
-    from spark_analysis.data_sources.spark_types import spark_schema_of
-    from spark_analysis.sinks import append_all
-
-    spark = _session(engine)
-    frames = {
-        table.name: spark.read.schema(spark_schema_of(table)).parquet(table_path(out, table).as_uri())
-        for table in _tables(asked)
-        if table_path(out, table).is_dir()
-    }
-    append_all(spark, frames, sink.into, run=sink.run)
-
-
-def _tables(asked: Sequence[Asked]) -> tuple[Table, ...]:
-    return (*TABLES, *(one.question.run_table for one in asked))
-
-
-def _session(engine: Engine) -> SparkSession:
-    if not isinstance(engine, SparkEngine):
-        raise AssertionError("--into chooses Spark")
-    return engine.session
+    return SparkEngine(spark, lambda rows: append_all(spark, rows, sink.into, run=sink.run))

@@ -39,6 +39,7 @@ from spark_analysis.sources.inputs import (
 )
 from spark_analysis.sources.listing import name_of
 from spark_analysis.sources.series import grouping_of
+from spark_analysis.tables.place import Place, inside
 
 _EMPTY: Final = (
     "is empty: with a filter such as --under-replicated-partitions, kafka-topics --describe prints nothing when no "
@@ -196,7 +197,7 @@ def _report(inputs: Sequence[DumpInput], racks: Racks | None, options: ReportOpt
             engine,
             inputs,
             racks,
-            options.out,
+            options.place,
             progress=progress,
             min_insync_replicas_default=options.min_isr,
             overwrite=True,
@@ -215,7 +216,7 @@ def _report(inputs: Sequence[DumpInput], racks: Racks | None, options: ReportOpt
         skipped=skipped_in(options.dumps),
     )
     result = run_job(job, info, options, is_small=sum(size_bytes(dump.path) for dump in inputs) < LOCAL_BYTES_MAX)
-    _warn(result, options.out)
+    _warn(result, options.place)
     failed = failures(result, gates, tolerance=options.tolerance / 100)
     for sentence in failed:
         click.echo(f"{PROGRAM}: failed: {printable(sentence)}", err=True)
@@ -224,7 +225,7 @@ def _report(inputs: Sequence[DumpInput], racks: Racks | None, options: ReportOpt
     return EXIT_REFUSED if failed or (options.strict and (result.rows_rejected or lacks)) else 0
 
 
-def _warn(result: Report, out: Path) -> None:
+def _warn(result: Report, out: Place) -> None:
     """Say on standard error which inputs cannot be used, and how many rows were put aside."""
     if result.unusable.count:
         first = result.unusable.rows[0].fault or ""
@@ -240,7 +241,7 @@ def _warn(result: Report, out: Path) -> None:
     if result.rows_rejected:
         click.echo(
             f"{PROGRAM}: warning: {result.rows_rejected:,} of {result.rows_in:,} rows were put aside; the reasons are "
-            f"in {printable(str(out / 'report.html'))} and {printable(str(out / 'tables' / 'rejects'))}",
+            f"in {printable(inside(out, 'report.html'))} and {printable(inside(out, 'tables/rejects'))}",
             err=True,
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
@@ -23,21 +23,23 @@ from broker.wording import encodable
 from spark_analysis.answers.registry import QUESTIONS, Asked, asked_of
 from spark_analysis.cli.commands import PROGRAM
 from spark_analysis.cli.interrupts import ending_at_once
-from spark_analysis.cli.into import Sink, append_tables, check_sink, instant
-from spark_analysis.engines import Engine, LocalEngine, SparkEngine
+from spark_analysis.cli.into import Sink, instant, session_of, sink_engine
+from spark_analysis.engines import Engine, LocalEngine
+from spark_analysis.report.commands import ELECTIONS
 from spark_analysis.report.load import load_report
 from spark_analysis.report.model import Report, RunInfo
 from spark_analysis.report.terminal import LINE_LENGTH_MAX, summary_json, terminal_summary
-from spark_analysis.report.write import WRITTEN, write_for_programs, write_page
+from spark_analysis.report.write import REPORT_NAME, WRITTEN, write_for_programs, write_page
 from spark_analysis.session.settings import is_submitted, parse_settings
 from spark_analysis.tables.answers import claimed_folder
+from spark_analysis.tables.place import Place, inside, is_uri, place_of
 
 AUTO: Final = "auto"
 LOCAL: Final = "local"
 SPARK: Final = "spark"
 LOCAL_BYTES_MAX: Final = 1 << 30  # Some eight million partitions: about half a minute of one core.
 LOCAL_CLUSTERS_MAX: Final = 1_000
-OUT_DEFAULT: Final = Path("brokerside-out")
+OUT_DEFAULT: Final = "brokerside-out"
 _QUESTIONS: Final = "; ".join(f"{name} ({about})" for name, (_, about) in QUESTIONS.items())
 
 
@@ -45,7 +47,7 @@ _QUESTIONS: Final = "; ".join(f"{name} ({about})" for name, (_, about) in QUESTI
 class RunOptions:
     """Hold the options of every command that runs a job: the place of its tables, the Spark to use, and the output."""
 
-    out: Path
+    out: str
     engine: str
     master: str | None
     conf: tuple[str, ...]
@@ -60,6 +62,8 @@ class RunOptions:
     def __attrs_post_init__(self) -> None:
         if self.engine == LOCAL and self.into is not None:
             raise UsageError("--into needs Spark, which has the catalog; leave out --engine local")
+        if self.engine == LOCAL and is_uri(self.out):
+            raise UsageError(f"--out {self.out} needs Spark, which writes to URIs; leave out --engine local")
         if self.into is not None and self.observed_at is None:
             raise UsageError("--into needs --observed-at TIME, the time of what the tables say")
         if self.observed_at is not None:
@@ -70,6 +74,17 @@ class RunOptions:
             raise UsageError("--conf has no effect with --engine local; leave out one of the two")
         parse_settings(self.conf)
         self.check_asked()
+
+    @property
+    def place(self) -> Place:
+        """Return where tables and the page are written."""
+        return place_of(self.out)
+
+    @property
+    def asks_for_spark(self) -> bool:
+        """Return whether an option, or spark-submit, says that Spark runs the job."""
+        given = self.master is not None or bool(self.conf) or self.into is not None or is_uri(self.out)
+        return given or is_submitted(os.environ)
 
     @property
     def sink(self) -> Sink | None:
@@ -102,10 +117,11 @@ def run_options(engine: str, small: str) -> Callable[[Callable[..., int]], Calla
     options = (
         click.option(
             "--out",
-            type=click.Path(file_okay=False, path_type=Path),
+            metavar="FOLDER",
             default=OUT_DEFAULT,
             show_default=True,
-            help="Output folder: tables/, report.html, report.json, report.prom; those of an earlier run are replaced.",
+            help="Output folder, or a URI that Spark writes to, such as s3a://…: tables/, report.html, report.json, "
+            "report.prom; those of an earlier run are replaced.",
         ),
         click.option(
             "--engine",
@@ -113,7 +129,7 @@ def run_options(engine: str, small: str) -> Callable[[Callable[..., int]], Calla
             default=engine,
             show_default=True,
             help=f"Where to run, with equal results: local is this process, spark is Spark; auto is local {small} "
-            "unless --master or --conf is given or spark-submit runs the command.",
+            "unless --master, --conf or a URI is given or spark-submit runs the command.",
         ),
         click.option(
             "--master",
@@ -179,19 +195,27 @@ def run_job(job: Callable[[Engine, Any], None], info: RunInfo, options: RunOptio
     with ending_at_once():
         from spark_analysis.session.progress import progress
 
-    sink = options.sink
-    asks_for_spark = options.master is not None or bool(options.conf) or sink is not None or is_submitted(os.environ)
-    local = is_local(options.engine, asks_for_spark=asks_for_spark, is_small=is_small)
-    engine_started = started_engine(local=local, master=options.master, settings=options.settings, quiet=options.quiet)
-    with claimed_folder(options.out, "report", WRITTEN):
-        with engine_started as engine:
-            if sink is not None:
-                check_sink(engine, sink, options.asked)
-            job(engine, partial(progress, quiet=options.quiet))
-            if sink is not None:
-                append_tables(engine, sink, options.out, options.asked)
-        result = load_report(options.out, attrs.evolve(info, out=str(options.out)))
-        _finish(result, options)
+    local = is_local(options.engine, asks_for_spark=options.asks_for_spark, is_small=is_small)
+    shown, place = partial(progress, quiet=options.quiet), options.place
+    named = attrs.evolve(info, out=str(place))
+    if isinstance(place, str):
+        from spark_analysis.uri_folder import uri_folder
+
+        with started_engine(options, local=False) as engine, uri_folder(session_of(engine), place) as folder:
+            with claimed_folder(folder.desk, "report", WRITTEN):
+                folder.claim()
+                job(engine, shown)
+                folder.fetch_tables()
+                result = load_report(folder.desk, named)
+                _write(result, folder.desk)
+            folder.send(ELECTIONS)
+    else:
+        with claimed_folder(place, "report", WRITTEN):
+            with started_engine(options, local=local) as engine:
+                job(engine, shown)
+            result = load_report(place, named)
+            _write(result, place)
+    _show(result, options)
     return result
 
 
@@ -201,26 +225,29 @@ def is_local(engine: str, *, asks_for_spark: bool, is_small: bool) -> bool:
 
 
 @contextmanager
-def started_engine(*, local: bool, master: str | None, settings: Mapping[str, str], quiet: bool) -> Iterator[Engine]:
-    """Yield the engine; with Spark, its session has the `settings` and ends with the block."""
+def started_engine(options: RunOptions, *, local: bool) -> Iterator[Engine]:
+    """Yield the engine; with Spark, its session has the settings of the options and ends with the block."""
     if local:
         yield LocalEngine()
         return
     with ending_at_once():
         from spark_analysis.session.spark_session import spark_session
-    if not quiet:
+    if not options.quiet:
         click.echo("Starting Spark …", err=True)
-    with spark_session(app_name=PROGRAM, master=master, options=settings) as spark:
-        yield SparkEngine(spark)
+    with spark_session(app_name=PROGRAM, master=options.master, options=options.settings) as spark:
+        yield sink_engine(spark, options.sink, options.asked)
 
 
-def _finish(result: Report, options: RunOptions) -> None:
-    page = write_page(options.out, result)
-    write_for_programs(options.out, result)
+def _write(result: Report, folder: Path) -> None:
+    write_page(folder, result)
+    write_for_programs(folder, result)
+
+
+def _show(result: Report, options: RunOptions) -> None:
     if options.as_json:
         click.echo(summary_json(result))
     else:
         console = Console(highlight=False, soft_wrap=True)
         cut = LINE_LENGTH_MAX if console.is_terminal else None
         console.print(terminal_summary(result, line_length_max=cut))
-        click.echo(f"Report: {printable(str(page))}")
+        click.echo(f"Report: {printable(inside(options.place, REPORT_NAME))}")

@@ -7,9 +7,9 @@ be what is meant."""
 
 from __future__ import annotations
 
+import posixpath
 import shlex
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 import attrs
@@ -73,7 +73,7 @@ class Commands:
 
     def election(self, kind: str) -> str | None:
         """Return the command that holds an election, preferred or unclean, of the partitions in its file."""
-        line = election_command(shlex.quote(str(Path(self.out) / self.election_file(kind))), kind)
+        line = election_command(shlex.quote(posixpath.join(self.out, self.election_file(kind))), kind)
         return line if visible(line) == line else None
 
     def election_file(self, kind: str) -> str:

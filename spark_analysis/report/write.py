@@ -20,7 +20,7 @@ from spark_analysis.report.model import QUANTITIES, ClusterRow, Report, RunInfo
 from spark_analysis.report.recovery import election_files
 from spark_analysis.report.states import STATES
 from spark_analysis.report.terminal import summary_json
-from spark_analysis.tables.write import TABLES_FOLDER
+from spark_analysis.tables.place import TABLES_FOLDER
 
 REPORT_NAME: Final = "report.html"
 JSON_NAME: Final = "report.json"

@@ -11,10 +11,13 @@ import itertools
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import Final, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 POLL_SECONDS: Final = 0.2  # Asking takes 2 ms; a bar that moves five times a second looks steady.
 POLLS_PER_LINE: Final = 50  # In a log one line in 10 s, and none for work shorter than that.
@@ -95,6 +98,17 @@ def progress(
         finally:
             ended.set()
             thread.join()
+
+
+def task_share(spark: SparkSession) -> float:
+    """Return the share of the running stages' tasks that are done, 0 to 1; of a Connect session 0."""
+    context = getattr(spark, "_sc", None)
+    if context is None:
+        return 0.0
+    tracker = context.statusTracker()
+    stages = [stage for number in tracker.getActiveStageIds() if (stage := tracker.getStageInfo(number)) is not None]
+    done, count = (sum(int(getattr(stage, name)) for stage in stages) for name in ("numCompletedTasks", "numTasks"))
+    return done / max(1, count)
 
 
 @contextlib.contextmanager

@@ -16,15 +16,24 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from broker.cluster import Int64Array
+from broker.errors import InputError
 from spark_analysis.tables.columns import Table
 
 BATCH_ROWS: Final = 16_384
+WHOLE_NAME: Final = "_SUCCESS"
+"""An empty file that Spark, too, writes into a table's folder when all others are there."""
 _CLUSTER: Final = "cluster_id"
 
 
 def parquet_files(folder: Path) -> list[Path]:
-    """Return the files of a table's folder, sorted by name; none where there is no folder."""
-    return sorted(path for path in folder.glob("*.parquet") if path.name[0] not in "._")
+    """Return the files of a table's folder, sorted by name; none where there is no folder.
+
+    Raises InputError for a folder without `_SUCCESS`: it is not whole.
+    """
+    found = sorted(path for path in folder.glob("*.parquet") if path.name[0] not in "._")
+    if found and not (folder / WHOLE_NAME).exists():
+        raise InputError("is not whole, as the run that wrote it was interrupted; repeat it", source=str(folder))
+    return found
 
 
 def scan_batches(

@@ -62,6 +62,7 @@ INPUTS: Final = _OF["INPUTS"]
 CHANGES: Final = _OF["CHANGES"]
 PAIRS: Final = _OF["PAIRS"]
 FACTS: Final = _OF["FACTS"]
+FAILURES: Final = _OF["FAILURES"]
 
 PLANS: Final = _OF["PLANS"]
 OUTAGES: Final = _OF["OUTAGES"]
@@ -71,8 +72,8 @@ LOST: Final = OUTAGES.columns[2:5]
 """Columns that say which outage a row is about."""
 ADVICE: Final = (PLANS, OUTAGES, RESTARTS, RECOVERY)
 """Tables of what to do next; of a simulated fleet they have no rows."""
-WORK: Final = (FACTS,)
-"""Tables of a run's own, gone when it ends."""
+WORK: Final = (FACTS, FAILURES)
+"""Tables of a run's own, which the driver reads and nobody writes."""
 TABLES: Final = (
     CLUSTERS,
     MEASURES,

@@ -1,10 +1,10 @@
 """Write and read result tables: Parquet folders that Spark, pyarrow and DuckDB read alike.
 
-A table is whole or not there; equal rows give equal bytes; a folder that this module did not write is never replaced.
-Tasks write with pyarrow, into a hidden folder beside the table's place, under names of their own attempt; the driver
-gives the files of the attempts that counted their final names, in the order of tasks, and renames the folder. Comments
-and units are in the file three times: as Arrow field metadata, as Spark column metadata under `comment` and `unit`,
-and, for other readers, as the JSON in the file's key `brokerside.columns`.
+A table is whole or not read: its folder holds `_SUCCESS`, which Spark's writer and this module write last. A folder
+that neither wrote is never replaced. What is made without Spark is written by pyarrow, into a hidden folder beside the
+table's place, which is then renamed. Comments and units are in the files as Spark column metadata under `comment` and
+`unit`; the first column has the name of the table, too, by which a later run knows that the folder is ours. Files of
+pyarrow have them also as Arrow field metadata, and as the JSON in the file's key `brokerside.columns`.
 
 Source: Spark 4.3.0 ParquetReadSupport and DataType.json for the key of Spark's own schema.
 """
@@ -16,26 +16,25 @@ import functools
 import json
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from broker.errors import InputError, UsageError
+from spark_analysis.tables.batching import refuse_nulls
 from spark_analysis.tables.columns import Table
-from spark_analysis.tables.scan import scan_table
+from spark_analysis.tables.place import TABLES_FOLDER, table_path
+from spark_analysis.tables.scan import WHOLE_NAME, parquet_files, scan_table
 
-TABLES_FOLDER: Final = "tables"
 ROW_GROUP_ROWS: Final = 1 << 18  # Some 10 MB of these tables: bounds the writer's memory, long enough to compress.
-RUN_FOLDER: Final = ".run"
-COUNT_FOLDER: Final = "done"
 
-_PART: Final = re.compile(r"part-\d{5}\.parquet")
-_MARK: Final = b"brokerside.table"
+_PART: Final = re.compile(r"part-\d{5}[-.].*parquet")
+_OURS: Final = re.compile(rf"{_PART.pattern}|{WHOLE_NAME}|_temporary|\..*\.crc")  # Hadoop keeps checksums in .crc.
 _COLUMNS: Final = b"brokerside.columns"
+_TABLE: Final = "table"
 _SPARK: Final = b"org.apache.spark.sql.parquet.row.metadata"
 _SPARK_TYPES: Final[dict[str, Any]] = {
     "int": "integer",
@@ -44,127 +43,47 @@ _SPARK_TYPES: Final[dict[str, Any]] = {
 }
 
 
-@attrs.frozen
-class Written:
-    """Name a file that a task has written for the table of this name; `file` is its name in the hidden folder."""
+class TableFile:
+    """Write rows of a table to a Parquet file, in row groups that do not depend on the batches."""
 
-    table: str
-    file: str
-    row_count: int
-
-
-class PartFile:
-    """Write a task's file of one table, in the table's folder under `root`; rows are appended in batches."""
-
-    def __init__(self, root: Path, table: Table, name: str) -> None:
-        self._table = table
-        self._name = name
-        self._row_count = 0
-        self._group: list[pa.RecordBatch] = []
-        self._group_row_count = 0
-        self._schema = file_schema(table)
-        self._writer: Any = pq.ParquetWriter(root / table.name / name, self._schema, compression="zstd")
-
-    @property
-    def waiting_row_count(self) -> int:
-        """Return how many rows are appended and not yet written as a row group."""
-        return self._group_row_count
+    def __init__(self, folder: Path, table: Table) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder, self._table = folder, table
+        self._held: list[pa.RecordBatch] = []
+        self._writer: Any = pq.ParquetWriter(folder / "part-00000.parquet", file_schema(table), compression="zstd")
 
     def append(self, batch: pa.RecordBatch) -> None:
-        """Append rows; raise `UsageError` for a null in a column that may not be null."""
-        for column, values in zip(self._table.columns, batch.columns, strict=True):
-            if values.null_count and not column.nullable:
-                raise UsageError(f"table {self._table.name}: column {column.name} may not be null")
-        self._group.append(batch)
-        self._group_row_count += batch.num_rows
-        if self._group_row_count >= ROW_GROUP_ROWS:
-            self._write_group()
+        """Append rows."""
+        self._held.append(batch)
+        while sum(each.num_rows for each in self._held) >= ROW_GROUP_ROWS:
+            rows = pa.Table.from_batches(self._held)
+            self._write_group(rows.slice(0, ROW_GROUP_ROWS))
+            self._held = rows.slice(ROW_GROUP_ROWS).to_batches()
 
-    def close(self) -> Written:
-        """Write the rows that are still in memory and close the file."""
-        if self._group:
-            self._write_group()
+    def close(self) -> None:
+        """Write the rows that are still in memory, close the file and mark the folder as whole."""
+        if self._held:
+            self._write_group(pa.Table.from_batches(self._held))
         self._writer.close()
-        return Written(self._table.name, self._name, self._row_count)
+        (self._folder / WHOLE_NAME).touch()
 
-    def _write_group(self) -> None:
-        rows = pa.Table.from_batches(self._group).cast(self._table.arrow_schema())
-        # One row group a call, however many rows.
-        self._writer.write_table(rows.replace_schema_metadata(self._schema.metadata), row_group_size=rows.num_rows)
-        self._row_count += self._group_row_count
-        self._group, self._group_row_count = [], 0
-
-
-def write_part(root: Path, table: Table, name: str, batches: Iterable[pa.RecordBatch]) -> Written:
-    """Write the only file of `table` under `root`; equal rows give equal bytes, in batches of any size.
-
-    Raises `UsageError` for a null in a column that may not be null.
-    """
-    file = PartFile(root, table, name)
-    try:
-        for group in _row_groups(batches):
-            file.append(group)
-    finally:
-        written = file.close()
-    return written
-
-
-@attrs.frozen
-class StagedRun:
-    """Write the tables of a run in the hidden folder `root`, and move them to `out` one by one."""
-
-    root: Path
-    out: Path
-
-    def done_count(self) -> int:
-        """Return the number of clusters or dumps that tasks have finished; a repeated task counts again."""
-        return sum(path.stat().st_size for path in (self.root / COUNT_FOLDER).iterdir())
-
-    def keep(self, table: Table, written: Iterable[Written]) -> int:
-        """Give the files of `table` their final names, in the order of tasks; return the number of rows."""
-        kept = sorted((one for one in written if one.table == table.name), key=lambda one: one.file)
-        folder = self.root / table.name
-        for index, one in enumerate(kept or [write_part(self.root, table, "none", ())]):
-            (folder / one.file).rename(folder / f"part-{index:05d}.parquet")
-        for path in folder.iterdir():
-            if not _PART.fullmatch(path.name):
-                path.unlink()
-        return sum(one.row_count for one in kept)
-
-    def kept_rows(self, table: Table) -> pa.Table:
-        """Return the rows of a kept table, without the metadata of files."""
-        return scan_table(self.root / table.name, table)
-
-    def publish(self, table: Table) -> None:
-        """Move a kept table from the hidden folder to its place."""
-        fresh, stale = self.root / table.name, self.root / f"{table.name}.old"
-        place = table_path(self.out, table)
-        if place.exists():
-            place.rename(stale)
-        fresh.rename(place)
-        shutil.rmtree(stale, ignore_errors=True)
+    def _write_group(self, rows: pa.Table) -> None:
+        whole = rows.combine_chunks().cast(self._table.arrow_schema())
+        metadata = file_schema(self._table).metadata
+        self._writer.write_table(whole.replace_schema_metadata(metadata), row_group_size=rows.num_rows)
 
 
 @contextlib.contextmanager
-def staged_run(
-    tables: Sequence[Table], work: Sequence[Table], out: Path, *, overwrite: bool, name: str = RUN_FOLDER
-) -> Iterator[StagedRun]:
-    """Open a run of `tables` in the hidden folder `name`; the tables of `work` are gone when the block ends.
-
-    Raises `UsageError` at once when the place of one of `tables` is taken, as `arrow_to_table` does.
-    """
-    for table in tables:
-        _check_place(table, out, overwrite)
-    root = (out / TABLES_FOLDER / name).absolute()
+def hidden_folder(out: Path, name: str) -> Iterator[Path]:
+    """Make a hidden folder of this name beside the tables under `out`, and remove it with all that is left in it."""
+    root = (out / TABLES_FOLDER / f".{name}").absolute()
     made = [folder for folder in (out, out / TABLES_FOLDER) if not folder.exists()]
     if root.is_symlink():
         root.unlink()
     shutil.rmtree(root, ignore_errors=True)  # What an interrupted run left behind under a name that only we use.
     try:
-        for table in (*tables, *work):
-            (root / table.name).mkdir(parents=True)
-        (root / COUNT_FOLDER).mkdir()
-        yield StagedRun(root, out)
+        root.mkdir(parents=True)
+        yield root
     finally:
         shutil.rmtree(root, ignore_errors=True)
         for folder in reversed(made):
@@ -172,9 +91,23 @@ def staged_run(
                 folder.rmdir()
 
 
-def table_path(out: Path, table: Table) -> Path:
-    """Return the folder of `table` under the run's folder `out`."""
-    return (out / TABLES_FOLDER / table.name).absolute()
+def publish(fresh: Path, place: Path) -> None:
+    """Move a whole table from the hidden folder to its place, instead of the one that is there."""
+    stale = fresh.with_name(f"{fresh.name}.old")
+    if place.exists():
+        place.rename(stale)
+    fresh.rename(place)
+    shutil.rmtree(stale, ignore_errors=True)
+
+
+def check_places(tables: Sequence[Table], out: Path, *, overwrite: bool) -> None:
+    """Raise UsageError if the place of a table is taken: by something else, or by one of ours without `overwrite`."""
+    for table in tables:
+        place = table_path(out, table)
+        if place.exists() and not _is_ours(place, table.name):
+            raise UsageError(f"{place} holds something else than table {table.name}; it is left as it is")
+        if place.exists() and not overwrite:
+            raise UsageError(f"{place} exists already; choose another folder, or allow to overwrite it")
 
 
 def arrow_to_table(rows: pa.Table, table: Table, out: Path, *, overwrite: bool = False) -> int:
@@ -186,10 +119,15 @@ def arrow_to_table(rows: pa.Table, table: Table, out: Path, *, overwrite: bool =
     found, wanted = _shown(rows.schema), _shown(table.arrow_schema())
     if found != wanted:
         raise UsageError(f"table {table.name} has the columns {wanted}; not {found}")
-    with staged_run((table,), (), out, overwrite=overwrite, name=f".{table.name}") as run:
-        row_count = run.keep(table, [write_part(run.root, table, "00000", rows.to_batches())])
-        run.publish(table)
-    return row_count
+    refuse_nulls(table, rows)
+    check_places((table,), out, overwrite=overwrite)
+    with hidden_folder(out, table.name) as root:
+        file = TableFile(root / table.name, table)
+        for batch in rows.to_batches():
+            file.append(batch)
+        file.close()
+        publish(root / table.name, table_path(out, table))
+    return rows.num_rows
 
 
 def remove_table(out: Path, name: str) -> None:
@@ -205,12 +143,12 @@ def read_table(out: Path, table: Table, *, columns: Sequence[str] | None = None,
     Raises `InputError` when `out` has no such table, or the table lacks one of these columns.
     """
     folder = table_path(out, table)
-    parts = _parts(folder)
+    parts = parquet_files(folder)
     if not parts:
         raise InputError(f"there is no table {table.name}", source=str(folder))
     schema = table.arrow_schema()
     for part in parts:
-        if not pq.read_schema(part).equals(schema):
+        if [(field.name, field.type) for field in pq.read_schema(part)] != [(one.name, one.type) for one in schema]:
             raise InputError(f"its columns are not those of table {table.name}", source=str(part))
     if where is None:
         return scan_table(folder, table, columns=columns)
@@ -228,29 +166,19 @@ def _shown(schema: pa.Schema) -> str:
     return ", ".join(f"{field.name} {field.type}" for field in schema)
 
 
-def _row_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Return the rows in batches of exactly `ROW_GROUP_ROWS`, the last of what is left."""
-    held: list[pa.RecordBatch] = []
-    for batch in batches:
-        held.append(batch)
-        while sum(each.num_rows for each in held) >= ROW_GROUP_ROWS:
-            rows = pa.Table.from_batches(held)
-            yield from rows.slice(0, ROW_GROUP_ROWS).combine_chunks().to_batches()
-            held = rows.slice(ROW_GROUP_ROWS).to_batches()
-    if held:
-        yield from pa.Table.from_batches(held).combine_chunks().to_batches()
-
-
 def spark_schema_json(table: Table) -> str:
-    """Return Spark's schema of `table` in Spark's JSON: types and nulls, comment and unit as column metadata."""
+    """Return Spark's schema of `table` in Spark's JSON: types and nulls, comment and unit as column metadata.
+
+    The metadata of the first column name the table, too.
+    """
     fields = [
         {
-            "metadata": _meaning(column.comment, column.unit),
+            "metadata": _meaning(column.comment, column.unit) | ({} if place else {_TABLE: table.name}),
             "name": column.name,
             "nullable": column.nullable,
             "type": _SPARK_TYPES.get(column.type, column.type),
         }
-        for column in table.columns
+        for place, column in enumerate(table.columns)
     ]
     return json.dumps({"fields": fields, "type": "struct"}, separators=(",", ":"), sort_keys=True)
 
@@ -260,27 +188,22 @@ def file_schema(table: Table) -> pa.Schema:
     """Return the schema of `table`'s files: Arrow's, with the meanings that Spark and others read."""
     meanings = {column.name: _meaning(column.comment, column.unit) for column in table.columns}
     return table.arrow_schema().with_metadata(
-        {_MARK: table.name, _COLUMNS: json.dumps(meanings, ensure_ascii=False), _SPARK: spark_schema_json(table)}
+        {_COLUMNS: json.dumps(meanings, ensure_ascii=False), _SPARK: spark_schema_json(table)}
     )
-
-
-def _parts(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.glob("part-*.parquet") if _PART.fullmatch(path.name))
-
-
-def _check_place(table: Table, out: Path, overwrite: bool) -> None:
-    place = table_path(out, table)
-    if place.exists() and not _is_ours(place, table.name):
-        raise UsageError(f"{place} holds something else than table {table.name}; it is left as it is")
-    if place.exists() and not overwrite:
-        raise UsageError(f"{place} exists already; choose another folder, or allow to overwrite it")
 
 
 def _is_ours(place: Path, name: str) -> bool:
     """Whether `place` is a folder of nothing but this table's files."""
-    if place.is_symlink() or not place.is_dir() or not all(_PART.fullmatch(path.name) for path in place.iterdir()):
+    if place.is_symlink() or not place.is_dir() or not all(_OURS.fullmatch(path.name) for path in place.iterdir()):
         return False
     try:
-        return all((pq.read_schema(path).metadata or {}).get(_MARK) == name.encode() for path in _parts(place))
+        return all(_table_of(path) == name for path in place.iterdir() if _PART.fullmatch(path.name))
     except (OSError, pa.ArrowInvalid):
         return False
+
+
+def _table_of(path: Path) -> str | None:
+    """Return the name of the table that a Parquet file belongs to; None if it is not ours."""
+    schema = json.loads((pq.read_schema(path).metadata or {}).get(_SPARK, b'{"fields":[{}]}'))
+    found: str | None = schema["fields"][0].get("metadata", {}).get(_TABLE)
+    return found

@@ -34,7 +34,6 @@ import polars as pl
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from spark_analysis.engines import SparkEngine
 from spark_analysis.fleet.generate import Fleet, make_clusters
 from spark_analysis.fleet.place import classic_starts, placer_random
 from spark_analysis.fleet.reading import load_recipe
@@ -42,6 +41,7 @@ from spark_analysis.fleet.recipe import Recipe
 from spark_analysis.jobs import analyse_fleet
 from spark_analysis.session.progress import progress
 from spark_analysis.session.spark_session import spark_session
+from spark_analysis.spark_engine import SparkEngine
 from spark_analysis.tables import schemas
 from spark_analysis.tables.write import read_table
 from tests.benchmarks.report import describe_machine, show

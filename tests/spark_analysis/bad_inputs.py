@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from tests.spark_analysis.test_tasks import DESCRIBE
+from tests.spark_analysis.test_kernels import DESCRIBE
 
 GOOD: Final = DESCRIBE.format(1, "1,2").encode()
 GOOD_ROWS: Final = 2

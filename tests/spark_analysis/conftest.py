@@ -55,7 +55,7 @@ IN_FAST_TIER: Final = frozenset(
         "frames/test_storage.py::test_codecs_are_those_of_log_stats",
         "test_functions.py::test_sql_has_both_functions",
         "test_sinks.py::test_a_run_is_appended_once",
-        "test_engines.py::test_the_files_of_both_engines_are_the_same_bytes[damaged]",
+        "test_engines.py::test_the_tables_and_pages_of_both_engines_are_equal[damaged]",
     }
 )
 """The Spark tests of the fast tier; every other one is deep."""

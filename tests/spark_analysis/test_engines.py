@@ -1,11 +1,11 @@
-"""Both engines write the same files, byte for byte, and without Spark pyspark is not imported."""
+"""Both engines write equal tables, of which the same page is made, and without Spark pyspark is not imported."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
@@ -18,17 +18,19 @@ from placement.formats.member_zones import read_member_zones
 from placement.formats.racks import read_racks
 from spark_analysis.answers.registry import QUESTIONS, asked_of
 from spark_analysis.cli.commands import brokerside
-from spark_analysis.cli.running import LOCAL_BYTES_MAX, is_local
-from spark_analysis.engines import Engine, LocalEngine, SparkEngine
+from spark_analysis.cli.running import LOCAL_BYTES_MAX, RunOptions, is_local
+from spark_analysis.engines import Engine, LocalEngine
 from spark_analysis.jobs import analyse_dumps, analyse_fleet
+from spark_analysis.report import RunInfo, load_report, report_html
 from spark_analysis.sources.dumps import DumpInput
+from spark_analysis.spark_engine import SparkEngine
 from spark_analysis.tables import schemas
 from spark_analysis.tables.write import read_table
 from tests.placement.formats.test_group_tables import printed
 from tests.spark_analysis.answers.test_given_groups import dump
 from tests.spark_analysis.bad_inputs import UNUSABLE
 from tests.spark_analysis.fleet.test_fleet import recipe
-from tests.spark_analysis.test_jobs import MULTIREGION, QUIET, files
+from tests.spark_analysis.test_jobs import MULTIREGION, QUIET, tables
 
 RACKS = MULTIREGION.parent / "multiregion-racks.csv"
 Job: TypeAlias = Callable[[Engine, Path], None]
@@ -91,16 +93,19 @@ ANSWERED: dict[Job, list[str]] = {fleet: [one.name for one in ASKED], dumps: [on
 
 
 @pytest.mark.parametrize("job", ANSWERED)
-def test_the_files_of_both_engines_are_the_same_bytes(
+def test_the_tables_and_pages_of_both_engines_are_equal(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, job: Job
 ) -> None:
     monkeypatch.setattr("spark_analysis.jobs.DUMP_BYTES_PER_TASK", 3 * DUMPS[0].stat().st_size)
     monkeypatch.setattr("spark_analysis.jobs.DETAILED_CLUSTERS_MAX", 2)
     job(LocalEngine(), tmp_path / "local")
     job(SparkEngine(spark), tmp_path / "spark")
-    found = files(tmp_path / "local")
-    assert found == files(tmp_path / "spark")
-    assert len([path for path in found if "/brokers/" in path]) > 1
+    assert tables(tmp_path / "local") == tables(tmp_path / "spark")
+    for table in (*schemas.TABLES, *(one.question.run_table for one in ASKED if one.name in ANSWERED[job])):
+        assert read_table(tmp_path / "spark", table).schema.equals(table.arrow_schema(), check_metadata=True)
+    info = RunInfo(kind="fleet" if job is fleet else "dumps", title="both", command="", version="1", asked=())
+    pages = [report_html(load_report(tmp_path / name, info)) for name in ("local", "spark")]
+    assert pages[0] == pages[1]
     filled = {table.name for table in schemas.TABLES if read_table(tmp_path / "local", table).num_rows}
     assert {"clusters", "measures", "pairs", "partitions"} <= filled
     answered = [one.question.run_table for one in ASKED if one.name in ANSWERED[job]]
@@ -149,7 +154,7 @@ def test_a_report_starts_spark_for_a_gibibyte_a_master_and_on_demand(
 ) -> None:
     chosen: list[bool] = []
 
-    def started(*, local: bool, master: str | None, settings: Mapping[str, str], quiet: bool) -> Engine:
+    def started(_: RunOptions, *, local: bool) -> Engine:
         chosen.append(local)
         raise InputError("seen", source="test")
 

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_analysis import register
-from spark_analysis.cli.into import Sink, append_tables
-from spark_analysis.engines import LocalEngine, SparkEngine
+from spark_analysis import register, sinks
+from spark_analysis.cli.into import Sink, sink_engine
 from spark_analysis.examples import (
     bytes_by_key,
     dumps_to_table,
@@ -22,7 +21,7 @@ from spark_analysis.examples.with_spark import overloaded_brokers
 from spark_analysis.history import got_worse
 from spark_analysis.jobs import analyse_dumps
 from spark_analysis.sources.dumps import DumpInput
-from spark_analysis.tables.write import TABLES_FOLDER
+from spark_analysis.tables.place import TABLES_FOLDER
 from tests.log.samples import write_sample
 from tests.spark_analysis.data_sources.dumps import MULTIREGION, write
 from tests.spark_analysis.report import samples
@@ -80,8 +79,11 @@ def test_bytes_by_key_prefix_and_day_need_no_broker(
 
 
 @pytest.mark.spark
-def test_nights_of_reports_into_a_catalog_tell_which_clusters_got_worse(tmp_path: Path, spark: SparkSession) -> None:
+def test_nights_of_reports_into_a_catalog_tell_which_clusters_got_worse(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A region of `prod` is stopped on the second night and back on the third; `test` stays as it is, and is late."""
+    monkeypatch.setattr(sinks, "forgets", lambda spark, into: False)
     first, stopped = (next(MULTIREGION.glob(f"{number}-*.txt")).read_text(encoding="utf-8") for number in (1, 3))
     nights = {"20": {"prod": first}, "21": {"prod": stopped, "test": first}, "22": {"prod": first, "test": first}}
     spark.sql(f"create schema nights location '{tmp_path / 'lake'}'")
@@ -90,9 +92,9 @@ def test_nights_of_reports_into_a_catalog_tell_which_clusters_got_worse(tmp_path
             inputs = [
                 DumpInput(str(write(tmp_path / day / f"{name}.txt", text)), name=name) for name, text in dumps.items()
             ]
-            analyse_dumps(LocalEngine(), inputs, None, tmp_path / day / "out", progress=QUIET)
             observed_at = datetime.datetime(2026, 11, int(day), 23, tzinfo=datetime.UTC)
-            append_tables(SparkEngine(spark), Sink("nights", day, observed_at), tmp_path / day / "out", ())
+            engine = sink_engine(spark, Sink("nights", day, observed_at), ())
+            analyse_dumps(engine, inputs, None, tmp_path / day / "out", progress=QUIET)
         (worse,) = got_worse(spark.table("nights.clusters")).collect()
         assert (worse["cluster"], worse["placer"], worse["leaderless_count_more"]) == ("prod", "dump", 4)
         assert (worse["change"], worse["observed_at"].astimezone(datetime.UTC).day) == ("worse", 21)

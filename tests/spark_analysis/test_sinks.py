@@ -16,8 +16,7 @@ from broker.errors import InputError, UsageError
 from spark_analysis import sinks
 from spark_analysis.answers.registry import asked_of
 from spark_analysis.cli.commands import brokerside
-from spark_analysis.cli.into import Sink, append_tables, check_sink
-from spark_analysis.engines import LocalEngine, SparkEngine
+from spark_analysis.cli.into import Sink, sink_engine
 from spark_analysis.jobs import analyse_dumps
 from spark_analysis.questions import balance
 from spark_analysis.sources.dumps import DumpInput
@@ -153,11 +152,14 @@ def test_a_schema_that_is_not_there_is_said_in_a_sentence(rows: DataFrame, table
     assert str(caught.value).startswith(sentence)
 
 
-def test_every_table_of_a_run_is_appended_as_it_was_written(spark: SparkSession, schema: str, tmp_path: Path) -> None:
+def test_every_table_of_a_run_is_appended_as_it_was_written(
+    spark: SparkSession, schema: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sinks, "forgets", lambda spark, into: False)
     inputs = [DumpInput(str(path), name=path.stem) for path in DUMPS]
-    analyse_dumps(LocalEngine(), inputs, None, tmp_path / "out", progress=QUIET, asked=ASKED)
+    engine = sink_engine(spark, Sink(schema, "a", LATE), ASKED)
     for _ in range(2):
-        append_tables(SparkEngine(spark), Sink(schema, "a", LATE), tmp_path / "out", ASKED)
+        analyse_dumps(engine, inputs, None, tmp_path / "out", progress=QUIET, asked=ASKED, overwrite=True)
     tables = {table.name: table for table in (*TABLES, ASKED[0].question.run_table)}
     assert {row.name for row in spark.catalog.listTables(schema)} == set(tables)
     for name, table in tables.items():
@@ -168,9 +170,9 @@ def test_every_table_of_a_run_is_appended_as_it_was_written(spark: SparkSession,
 
 def test_a_catalog_that_forgets_its_tables_is_refused_by_the_command(spark: SparkSession) -> None:
     with pytest.raises(UsageError, match=r"^--into default: Spark's own catalog is in memory here and forgets "):
-        check_sink(SparkEngine(spark), Sink("default", "a", LATE), ())
+        sink_engine(spark, Sink("default", "a", LATE), ())
     with pytest.raises(InputError, match=r"^lake\.kafka: the session has no schema 'kafka' in a catalog 'lake'"):
-        check_sink(SparkEngine(spark), Sink("lake.kafka", "a", LATE), ())
+        sink_engine(spark, Sink("lake.kafka", "a", LATE), ())
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,8 @@ from spark_analysis.report.answers import answer_lines
 from spark_analysis.session.progress import progress
 from spark_analysis.sources.dumps import DumpInput
 from spark_analysis.tables.columns import KEY
-from spark_analysis.tables.write import read_table, table_path
+from spark_analysis.tables.place import table_path
+from spark_analysis.tables.write import read_table
 from tests.architecture.house import ROOT
 from tests.architecture.options import commands
 from tests.spark_analysis.fleet.test_fleet import recipe

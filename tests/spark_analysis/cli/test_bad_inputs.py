@@ -7,7 +7,7 @@ import json
 import os
 import re
 import tracemalloc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,14 @@ import pytest
 
 from broker.cli import run
 from spark_analysis.cli.commands import brokerside
-from spark_analysis.engines import LocalEngine, Task
 from spark_analysis.jobs import analyse_dumps
+from spark_analysis.kernels import Kernel
 from spark_analysis.sources.dumps import DumpInput, read_named
 from spark_analysis.tables import schemas
+from spark_analysis.tables.batching import TableBatch
 from spark_analysis.tables.write import read_table
 from tests.spark_analysis.bad_inputs import GOOD, GOOD_ROWS, PACKED, UNUSABLE
-from tests.spark_analysis.test_jobs import QUIET
+from tests.spark_analysis.test_jobs import QUIET, Watched
 
 Capture = pytest.CaptureFixture[str]
 
@@ -140,18 +141,20 @@ def test_a_file_name_that_is_no_text_is_read_and_shown_with_escapes(report: Call
     assert all(line.isprintable() for line in gauges.splitlines())
 
 
-class Vanishing(LocalEngine):
-    """Run tasks after a file that was there has gone."""
+def vanishing(kernel: Kernel) -> Kernel:
+    """Run a kernel after a file that was there has gone."""
 
-    def run(self, task: Task, parts: Sequence[range]) -> list[dict[str, Any]]:
+    def run(numbers: Iterable[int]) -> Iterator[TableBatch]:
         os.remove("other.txt")
-        return super().run(task, parts)
+        return kernel(numbers)
+
+    return run
 
 
 @pytest.mark.usefixtures("report")
 def test_a_file_that_vanishes_while_a_job_runs_is_a_fault_row() -> None:
     inputs = [DumpInput("other.txt"), DumpInput("good.txt")]
-    analyse_dumps(Vanishing(), inputs, None, Path("out"), progress=QUIET)
+    analyse_dumps(Watched(vanishing), inputs, None, Path("out"), progress=QUIET)
     assert [row["fault"] for row in rows("inputs")] == [
         "other.txt: cannot be read: no such file or directory", None,
     ]  # fmt: skip

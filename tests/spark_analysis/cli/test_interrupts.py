@@ -139,7 +139,7 @@ def test_spark_leaves_nothing_behind(moment: str, number: int, status: int, word
     temporary.mkdir()
     # A group of its own, as a terminal makes it: the signal reaches every process of the group.
     process = subprocess.Popen(
-        [sys.executable, "-c", MAIN, "fleet", "--clusters", "5000", "--out", str(out)],
+        [sys.executable, "-c", MAIN, "fleet", "--clusters", "50", "--out", str(out)],
         cwd=tmp_path,
         env=os.environ | {"TMPDIR": str(temporary), "PYTHONPATH": str(ROOT)},
         stderr=subprocess.PIPE,

@@ -20,6 +20,7 @@ from broker.cluster import BROKER_FLAGS
 from placement.balance.measures import distribution
 from spark_analysis.report.model import RunInfo
 from spark_analysis.tables import schemas
+from spark_analysis.tables.scan import WHOLE_NAME
 
 FLEET_RUN: Final = RunInfo(
     kind="fleet",
@@ -49,6 +50,7 @@ def write_tables(out: Path, rows: Rows, *, file_count: int = 1) -> Path:
         for number in range(file_count):
             part = rows[table.name][number::file_count]
             pq.write_table(pa.Table.from_pylist(part, schema=table.arrow_schema()), folder / f"part-{number}.parquet")
+        (folder / WHOLE_NAME).touch()
     return out
 
 

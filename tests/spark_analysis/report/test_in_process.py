@@ -11,7 +11,7 @@ import pytest
 
 from broker.cli import run
 from broker.errors import InputError, UsageError
-from spark_analysis import tasks
+from spark_analysis import kernels
 from spark_analysis.answers.registry import asked_of
 from spark_analysis.cli.commands import brokerside
 from spark_analysis.report.in_process import report_tables
@@ -63,7 +63,7 @@ def test_clusters_advised_together_have_the_rows_that_each_has_alone(
     moments: bool | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     together = report_tables(DUMPS, racks=RACKS, moments=moments, ask=["movement"])
-    monkeypatch.setattr(tasks, "WAITING_PARTITION_COUNT_MAX", 1)
+    monkeypatch.setattr(kernels, "WAITING_PARTITION_COUNT_MAX", 1)
     alone = report_tables(DUMPS, racks=RACKS, moments=moments, ask=["movement"])
     assert together["plans"].num_rows >= (2 if moments is None else 6)
     assert len(set(together["restarts"]["cluster_id"].to_pylist())) == (1 if moments is None else len(DUMPS))

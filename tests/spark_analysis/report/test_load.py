@@ -16,6 +16,7 @@ from spark_analysis.report.load import load_report
 from spark_analysis.report.model import Report, ShortenedList
 from spark_analysis.tables import schemas
 from spark_analysis.tables.columns import Table
+from spark_analysis.tables.scan import WHOLE_NAME
 from tests.spark_analysis.report import samples
 
 
@@ -68,5 +69,19 @@ def test_a_damaged_file_is_one_clear_error(tmp_path: Path) -> None:
     folder = tmp_path / "tables" / "clusters"
     folder.mkdir(parents=True)
     (folder / "part-0.parquet").write_bytes(b"not parquet")
+    with pytest.raises(InputError, match="is not whole, as the run that wrote it was interrupted; repeat it"):
+        load_report(tmp_path, samples.FLEET_RUN)
+    (folder / WHOLE_NAME).touch()
     with pytest.raises(InputError, match="the tables cannot be read"):
         load_report(tmp_path, samples.FLEET_RUN)
+
+
+@pytest.mark.parametrize("table", [schemas.CLUSTERS, schemas.MEASURES, schemas.PAIRS])
+def test_a_table_that_an_interrupted_run_has_left_is_not_read(tmp_path: Path, table: Table) -> None:
+    out = samples.write_tables(tmp_path, samples.fleet_rows(4, pairs_of=2, brokers_max=12))
+    (out / "tables" / table.name / WHOLE_NAME).unlink()
+    with pytest.raises(InputError) as caught:
+        load_report(out, samples.FLEET_RUN)
+    assert str(caught.value) == (
+        f"{out}/tables/{table.name}: is not whole, as the run that wrote it was interrupted; repeat it"
+    )

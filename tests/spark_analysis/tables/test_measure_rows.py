@@ -15,7 +15,7 @@ from placement.balance.measures import TOLERANCE
 from spark_analysis.tables import schemas
 from spark_analysis.tables.cluster_rows import ranked
 from spark_analysis.tables.view_rows import describe_view
-from tests.spark_analysis.test_tasks import tables_of
+from tests.spark_analysis.test_kernels import tables_of
 
 CLUSTER_COUNT = 12
 

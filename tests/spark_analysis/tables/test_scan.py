@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from spark_analysis.tables import scan, schemas
-from spark_analysis.tables.scan import parquet_files, row_count, scan_batches, scan_table, sorted_rows
+from spark_analysis.tables.scan import WHOLE_NAME, parquet_files, row_count, scan_batches, scan_table, sorted_rows
 
 TABLE = schemas.RACKS
 
@@ -26,6 +26,7 @@ def folder(tmp_path: Path) -> Path:
         rows = [row | {"broker_count": 1, "replica_count": 2} for row in rows]
         pq.write_table(pa.Table.from_pylist(rows, schema=TABLE.arrow_schema()), tmp_path / f"{name}.parquet", 6)
     (tmp_path / ".hidden.parquet").write_bytes(b"")
+    (tmp_path / WHOLE_NAME).touch()
     return tmp_path
 
 

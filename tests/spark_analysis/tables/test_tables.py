@@ -17,8 +17,9 @@ from pyspark.sql.types import StructType
 from broker.errors import InputError, UsageError
 from spark_analysis.tables import write as tables
 from spark_analysis.tables.columns import Table
+from spark_analysis.tables.place import table_path
 from spark_analysis.tables.schemas import RACKS, REJECTS, TABLES
-from spark_analysis.tables.write import arrow_to_table, read_table, spark_schema_json, table_path
+from spark_analysis.tables.write import arrow_to_table, read_table, spark_schema_json
 
 RACK_ROWS = [
     (0, "classic", None, 1, 3, 1, 9, 3, 3, 1, 1, 9, 9),
@@ -46,7 +47,8 @@ def test_sparks_schema_has_the_names_nulls_and_meanings_of_ours(table: Table) ->
     assert [(field.name, field.dataType) for field in schema] == [(field.name, field.dataType) for field in plain]
     for field, column in zip(schema, table.columns, strict=True):
         assert field.nullable == column.nullable
-        assert field.metadata == {"comment": column.comment} | ({"unit": column.unit} if column.unit else {})
+        named = {} if column is not table.columns[0] else {"table": table.name}
+        assert field.metadata == {"comment": column.comment} | ({"unit": column.unit} if column.unit else {}) | named
 
 
 def test_rows_and_meanings_come_back_to_pyarrow_and_duckdb(tmp_path: Path) -> None:
@@ -112,7 +114,7 @@ def test_an_earlier_table_is_replaced_only_when_allowed(tmp_path: Path) -> None:
     (left / "part-00007.parquet").write_text("left by an interrupted run", encoding="utf-8")
     arrow_to_table(rejects(1), REJECTS, tmp_path)
     place = table_path(tmp_path, REJECTS)
-    assert [path.name for path in place.iterdir()] == ["part-00000.parquet"]
+    assert sorted(path.name for path in place.iterdir()) == ["_SUCCESS", "part-00000.parquet"]
     with pytest.raises(UsageError) as caught:
         arrow_to_table(rejects(2), REJECTS, tmp_path)
     assert str(caught.value) == f"{place} exists already; choose another folder, or allow to overwrite it"
@@ -143,6 +145,7 @@ def test_a_table_that_is_not_there_or_has_other_columns_is_named(tmp_path: Path)
     assert str(caught.value) == f"{place}: there is no table rejects"
     place.mkdir(parents=True)
     pq.write_table(pa.table({"source": ["f"]}), place / "part-00000.parquet")
+    (place / "_SUCCESS").touch()
     with pytest.raises(InputError) as caught:
         read_table(tmp_path, REJECTS)
     assert str(caught.value) == f"{place / 'part-00000.parquet'}: its columns are not those of table rejects"

@@ -1,26 +1,24 @@
-"""Turn numbers of clusters or dumps into files of rows, on executors or in process.
+"""Turn numbers of clusters or dumps into Arrow batches of every table, on executors or in process.
 
-Goals, most important first: the rows of a task depend on the numbers it is given and on nothing else; memory holds one
-cluster, or small ones that wait for advice, and one batch of rows; an input that cannot be used becomes a row that says
-so.
+Goals, most important first: the rows of a kernel depend on the numbers it is given and on nothing else; memory holds
+one cluster with its rows, or small ones that wait for advice, and one batch of rows of each table; an input that cannot
+be used becomes a row that says so.
 
-How: a job is cut into parts, ranges of numbers, by its work alone: `even_parts` of clusters, `parts_by_size` of dumps.
-A fleet's task takes cluster numbers and places, counts and audits each cluster once per placer. A dumps' task takes
-numbers of series; the inputs of a series are read one after another, so that each can be compared with the one before
-it. All append their rows to files of their own task (tables/staging.py), and answer with `RESULT_SCHEMA`: the
-files written, inputs that could not be used, and a fault that ended the task, if any; an error thus crosses to the
-driver as a row, not as a traceback. While a task works, its counting file (tables/write.py) grows by a byte a
-cluster or a dump, which shows the driver how many are done: an accumulator reports only when a task ends. The clusters
-of a fleet have the fleet's numbers; the first cluster of input i of n has number i, its second n + i, and so on, so
-that a task need not know the others' results.
+How: a kernel is a generator without side effects: numbers go in, and pairs of a table and a batch of its rows come out
+(tables/batching.py). So Spark may run it again wherever an executor is lost. A job is cut into parts, ranges of
+numbers, by its work alone: `even_parts` of clusters, `parts_by_size` of dumps. A fleet's kernel takes cluster numbers
+and places, counts and audits each cluster once per placer. A dumps' kernel takes numbers of series; the inputs of a
+series are read one after another, so that each can be compared with the one before it. An input that could not be used
+and a fault that ends the kernel are rows of the table of failures; an error thus crosses to the driver as a row, not as
+a traceback. The clusters of a fleet have the fleet's numbers; the first cluster of input i of n has number i, its
+second n + i, and so on, so that a kernel need not know the others' results.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 import numpy as np
@@ -35,7 +33,6 @@ from placement.formats.parsed import ParsedDump
 from placement.formats.racks import Racks
 from spark_analysis.answers.question import Groups
 from spark_analysis.answers.registry import Asked
-from spark_analysis.engines import RESULT_SCHEMA, Task
 from spark_analysis.fleet.count import Placed, count_placed, describe_placed
 from spark_analysis.fleet.generate import Fleet, make_cluster, make_clusters
 from spark_analysis.fleet.place import place_cluster
@@ -54,14 +51,16 @@ from spark_analysis.sources.dumps import (
 from spark_analysis.sources.series import continued, series_note
 from spark_analysis.tables import schemas
 from spark_analysis.tables.advice_rows import advice_of
-from spark_analysis.tables.schemas import ADVICE
-from spark_analysis.tables.staging import TaskWriter
+from spark_analysis.tables.batching import TableBatch, TableBatches
+from spark_analysis.tables.columns import batch_of
+from spark_analysis.tables.schemas import ADVICE, FAILURES
 from spark_analysis.tables.view_rows import DUMP, PAIR_BROKER_COUNT_MAX, count_pairs, describe_view, every_partition
 
 HELD_CLUSTER_COUNT_MAX: Final = 128
 HELD_ROW_COUNT_MAX: Final = 65_536  # Some megabytes: what a task holds of brokers and topics before it writes.
 WAITING_PARTITION_COUNT_MAX: Final = 1 << 17  # Some ten megabytes of clusters.
-_RESULT: Final[dict[str, Any]] = dict.fromkeys(RESULT_SCHEMA.names)
+Kernel: TypeAlias = Callable[[Iterable[int]], Iterator[TableBatch]]
+"""Work on the given numbers, and yield batches of rows of tables."""
 
 
 @attrs.frozen(eq=False)
@@ -73,16 +72,15 @@ class Earlier:
     groups: Groups | None = None
 
 
-def fleet_task(
-    fleet: Fleet, root: Path, *, by_topic: bool = True, partitions: bool = False, asked: Sequence[Asked] = ()
-) -> Task:
+def fleet_kernel(
+    fleet: Fleet, *, by_topic: bool = True, partitions: bool = False, asked: Sequence[Asked] = ()
+) -> Kernel:
     """Return the function that makes, places and describes the clusters of given numbers, once per placer.
 
-    Files go under `root`. Topics are listed if `by_topic`, every partition of them with `partitions`. Each placement is
-    `asked` the questions.
+    Topics are listed if `by_topic`, every partition of them with `partitions`. Each placement is `asked` the questions.
     """
 
-    def work(numbers: Iterable[int], writer: TaskWriter) -> Iterator[dict[str, Any]]:
+    def work(numbers: Iterable[int], batches: TableBatches) -> Iterator[None]:
         recipe, row_count = fleet.recipe, 0
         held: list[Placed] = []
         for cluster in make_clusters(fleet, list(numbers)):
@@ -95,26 +93,25 @@ def fleet_task(
                 if partitions or asked:
                     view = simulated_view(cluster, rows, recipe.source)
                     if partitions:
-                        writer.add_further(cluster.number, placer, every_partition(view))
-                    _ask(asked, view, (cluster.number, placer), writer)
-            writer.tick()
+                        batches.add_further(cluster.number, placer, every_partition(view))
+                    _ask(asked, view, (cluster.number, placer), batches)
             if len(held) >= HELD_CLUSTER_COUNT_MAX or row_count >= HELD_ROW_COUNT_MAX:
-                write(held, writer)
+                describe(held, batches)
                 held, row_count = [], 0
+            yield
         if held:
-            write(held, writer)
-        yield from ()
+            describe(held, batches)
 
-    def write(held: Sequence[Placed], writer: TaskWriter) -> None:
-        writer.add(np.array([one.cluster.number for one in held]), describe_placed(held, fleet.recipe.source))
+    def describe(held: Sequence[Placed], batches: TableBatches) -> None:
+        batches.add(np.array([one.cluster.number for one in held]), describe_placed(held, fleet.recipe.source))
 
-    return _task(root, work)
+    return _kernel(work)
 
 
-def pairs_task(fleet: Fleet, root: Path, wanted: Sequence[tuple[int, str]]) -> Task:
+def pairs_kernel(fleet: Fleet, wanted: Sequence[tuple[int, str]]) -> Kernel:
     """Return the function that counts pairs of brokers for the clusters and placers at the given places of `wanted`."""
 
-    def work(places: Iterable[int], writer: TaskWriter) -> Iterator[dict[str, Any]]:
+    def work(places: Iterable[int], batches: TableBatches) -> Iterator[None]:
         for place in places:
             number, placer = wanted[place]
             cluster = make_cluster(fleet, number)
@@ -122,20 +119,19 @@ def pairs_task(fleet: Fleet, root: Path, wanted: Sequence[tuple[int, str]]) -> T
                 rows = place_cluster(cluster, placer, seed=fleet.recipe.seed)
                 pairs = count_pairs(rows, np.arange(cluster.broker_count, dtype=np.int32))
                 row_count = len(pairs.parts[0])
-                writer.append(schemas.PAIRS, ([number] * row_count, [placer] * row_count, *pairs.parts))
-        yield from ()
+                batches.append(schemas.PAIRS, ([number] * row_count, [placer] * row_count, *pairs.parts))
+            yield
 
-    return _task(root, work)
+    return _kernel(work)
 
 
-def dumps_task(
+def dumps_kernel(
     series: Sequence[Sequence[tuple[int, DumpInput]]],
-    root: Path,
     racks: Racks | None,
     min_insync_replicas_default: int | None,
     asked: Sequence[Asked] = (),
     zones: MemberZones | None = None,
-) -> Task:
+) -> Kernel:
     """Return the function that reads the inputs of the series with the given numbers; inputs carry their index.
 
     What to do next is said of the last moment of each cluster alone: the past cannot be changed; that moment is `asked`
@@ -144,36 +140,36 @@ def dumps_task(
     input_count = sum(map(len, series))
 
     def take(
-        index: int, dump_input: DumpInput, read: ParsedDump, last_of: dict[str, Earlier], writer: TaskWriter
+        index: int, dump_input: DumpInput, read: ParsedDump, last_of: dict[str, Earlier], batches: TableBatches
     ) -> Iterator[Earlier]:
-        """Write the rows of an input; yield the clusters that have no later moment, and keep the last in `last_of`."""
+        """Take the rows of an input; yield the clusters that have no later moment, and keep the last in `last_of`."""
         of_racks = with_racks(read, racks, dump_input)
         sized = with_sizes(of_racks, dump_input.sizes, source=dump_input.sizes_source)
         before, parsed = _continued(dump_input, sized.parsed, last_of)
-        _write_account(writer, parsed)
+        _add_account(batches, parsed)
         if sized.account is not None:
-            _write_account(writer, sized.account)
+            _add_account(batches, sized.account)
         last = before
         for place, shown in enumerate(parsed.clusters):
             view = with_min_isr(shown, min_insync_replicas_default)
             earlier = last if not place or dump_input.moments != LAST else None
             if earlier is not None:
-                _write_changes(writer, earlier.view, view)
+                _add_changes(batches, earlier.view, view)
             elif last is not None:
                 yield last
             found = describe_view(view, pairs=True, partitions=True)
             previous = {"previous_cluster_id": [None if earlier is None else earlier.cluster_id]}
             last = Earlier(view, index + place * input_count)
-            writer.add(np.array([last.cluster_id]), attrs.evolve(found, facts=found.facts | previous))
+            batches.add(np.array([last.cluster_id]), attrs.evolve(found, facts=found.facts | previous))
         if last is not None and dump_input.groups:
-            last = attrs.evolve(last, groups=_groups(dump_input, last.view, zones, writer))
+            last = attrs.evolve(last, groups=_groups(dump_input, last.view, zones, batches))
         if last is not None:
             key = dump_input.cluster or str(index)
             yield from [last_of.pop(key)] if key in last_of else []
             last_of[key] = last
 
-    def work(numbers: Iterable[int], writer: TaskWriter) -> Iterator[dict[str, Any]]:
-        advised = _Advised(writer, asked, min_insync_replicas_default)
+    def work(numbers: Iterable[int], batches: TableBatches) -> Iterator[None]:
+        advised = _Advised(batches, asked, min_insync_replicas_default)
         for number in numbers:
             last_of: dict[str, Earlier] = {}
             done: list[Earlier] = []
@@ -181,19 +177,19 @@ def dumps_task(
                 try:
                     read = read_named(dump_input)
                 except UsageError as error:
-                    _write_account(writer, unusable(dump_input, error), fault_of(error))
-                    yield _failure(index, as_input_error(error), is_fatal=False)
+                    _add_account(batches, unusable(dump_input, error), fault_of(error))
+                    _add_failure(batches, index, as_input_error(error), is_fatal=False)
                 else:
                     try:
-                        done += take(index, dump_input, read, last_of, writer)
+                        done += take(index, dump_input, read, last_of, batches)
                     except InputError as error:  # Of sizes or groups, which the user has given for this cluster.
-                        yield _failure(index, error, is_fatal=True)
-                writer.tick()
+                        _add_failure(batches, index, error, is_fatal=True)
+                yield
             for last in sorted((*done, *last_of.values()), key=lambda one: one.cluster_id):
                 advised.add(last)
         advised.flush()
 
-    return _task(root, work)
+    return _kernel(work)
 
 
 def _continued(dump: DumpInput, parsed: ParsedDump, last_of: dict[str, Earlier]) -> tuple[Earlier | None, ParsedDump]:
@@ -210,9 +206,9 @@ def _continued(dump: DumpInput, parsed: ParsedDump, last_of: dict[str, Earlier])
 
 @attrs.define(eq=False)
 class _Advised:
-    """Write the advice on all waiting clusters, table by table, which costs an eighth less than cluster by cluster."""
+    """Give the advice on all waiting clusters, table by table, which costs an eighth less than cluster by cluster."""
 
-    writer: TaskWriter
+    batches: TableBatches
     asked: Sequence[Asked]
     min_insync_replicas_default: int | None
     _waiting: list[Earlier] = attrs.field(factory=list)
@@ -230,9 +226,9 @@ class _Advised:
         for table in ADVICE:
             for one in self._waiting:
                 rows = advice_of(table, one.view)
-                self.writer.add_further(one.cluster_id, DUMP, () if rows is None else [(table, rows)])
+                self.batches.add_further(one.cluster_id, DUMP, () if rows is None else [(table, rows)])
         for one in self._waiting:
-            _ask(self.asked, one.view, (one.cluster_id, DUMP), self.writer, one.groups)
+            _ask(self.asked, one.view, (one.cluster_id, DUMP), self.batches, one.groups)
         self._waiting, self._partition_count = [], 0
 
 
@@ -262,50 +258,51 @@ def parts_by_size(sizes_bytes: Sequence[int], part_size_bytes: int) -> tuple[ran
     return tuple(range(start, end) for start, end in pairwise((*starts, len(sizes_bytes))))
 
 
-def _task(root: Path, work: Callable[[Iterable[int], TaskWriter], Iterator[dict[str, Any]]]) -> Task:
-    """Return the task that lets `work` write to this attempt's files."""
+def _kernel(work: Callable[[Iterable[int], TableBatches], Iterator[None]]) -> Kernel:
+    """Return the kernel that lets `work` collect rows, and yields what is full whenever `work` pauses."""
 
-    def run(numbers: Sequence[int], name: str) -> list[dict[str, Any]]:
-        with TaskWriter(root, name) as writer:
-            try:
-                results = [_RESULT | {"failure": failure} for failure in work(numbers, writer)]
-                return results + [_RESULT | attrs.asdict(written) for written in writer.close()]
-            except UsageError as error:
-                return [_RESULT | {"fault": str(error)}]
+    def run(numbers: Iterable[int]) -> Iterator[TableBatch]:
+        batches = TableBatches()
+        try:
+            for _ in work(numbers, batches):
+                yield from batches.full()
+            yield from batches.rest()
+        except UsageError as error:
+            yield FAILURES, batch_of(FAILURES, [[value] for value in (None, True, str(error), None, None, None)])
 
     return run
 
 
-def _groups(dump_input: DumpInput, view: ClusterView, zones: MemberZones | None, writer: TaskWriter) -> Groups:
-    """Return the consumer groups of a cluster, and write the account of the files that they are read from."""
+def _groups(dump_input: DumpInput, view: ClusterView, zones: MemberZones | None, batches: TableBatches) -> Groups:
+    """Return the consumer groups of a cluster, and take the account of the files that they are read from."""
     named = zip(dump_input.groups, dump_input.groups_sources or dump_input.groups, strict=True)
     files = [read_groups(path, source=source) for path, source in named]
     found = described_groups(files, cluster=view.name, zones=zones)
     for one in found.tables:
-        _write_account(writer, one.account)
+        _add_account(batches, one.account)
     return tuple(found.by_group())
 
 
 def _ask(
-    asked: Sequence[Asked], view: ClusterView, key: tuple[int, str], writer: TaskWriter, groups: Groups | None = None
+    asked: Sequence[Asked], view: ClusterView, key: tuple[int, str], batches: TableBatches, groups: Groups | None = None
 ) -> None:
     for one in asked:
         rows = one.question.rows(view, one.values, groups)
         keys = ([part] * rows.num_rows for part in key)
-        writer.append(one.question.run_table, (*keys, *(column.combine_chunks() for column in rows.columns)))
+        batches.append(one.question.run_table, (*keys, *(column.combine_chunks() for column in rows.columns)))
 
 
-def _write_account(writer: TaskWriter, parsed: ParsedDump, fault: str | None = None) -> None:
+def _add_account(batches: TableBatches, parsed: ParsedDump, fault: str | None = None) -> None:
     more = {"cluster_count": len(parsed.clusters), "notes": list(parsed.notes), "fault": fault}
     account = [more[name] if name in more else getattr(parsed, name) for name in schemas.INPUTS.column_names]
-    writer.append(schemas.INPUTS, [[value] for value in account])
-    writer.append(schemas.REJECTS, _columns(schemas.REJECTS.column_names, parsed.rejects))
+    batches.append(schemas.INPUTS, [[value] for value in account])
+    batches.append(schemas.REJECTS, _columns(schemas.REJECTS.column_names, parsed.rejects))
 
 
-def _write_changes(writer: TaskWriter, before: ClusterView, after: ClusterView) -> None:
+def _add_changes(batches: TableBatches, before: ClusterView, after: ClusterView) -> None:
     found = changes(before, after)
     names = [before.name] * len(found), [after.name] * len(found)
-    writer.append(schemas.CHANGES, (*names, *_columns(schemas.CHANGES.column_names[2:], found)))
+    batches.append(schemas.CHANGES, (*names, *_columns(schemas.CHANGES.column_names[2:], found)))
 
 
 def _columns(names: Sequence[str], rows: Sequence[Any]) -> list[list[Any]]:
@@ -314,10 +311,10 @@ def _columns(names: Sequence[str], rows: Sequence[Any]) -> list[list[Any]]:
 
 
 def error_of(failure: Mapping[str, Any]) -> InputError:
-    """Return the error in a row of `FAILURE`."""
+    """Return the error in a row of the table of failures."""
     return InputError(failure["what"], source=failure["source"], line=failure["line"], value=failure["value"])
 
 
-def _failure(index: int, error: InputError, *, is_fatal: bool) -> dict[str, Any]:
-    results = {"what": error.what, "source": error.source, "line": error.line, "value": error.value}
-    return {"input_index": index, "is_fatal": is_fatal} | results
+def _add_failure(batches: TableBatches, index: int, error: InputError, *, is_fatal: bool) -> None:
+    results = (index, is_fatal, error.what, error.source, error.line, error.value)
+    batches.append(FAILURES, [[value] for value in results])
