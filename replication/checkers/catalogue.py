@@ -103,6 +103,11 @@ INVARIANTS: Final[Mapping[str, Invariant]] = MappingProxyType(
             "a fetch or a write is refused for what the replica's role, epochs and bounds give as a reason, and then "
             "always",
         ),
+        "I31": Invariant(
+            "the ELR is whole",
+            "who leaves the ISR while it is smaller than min.insync.replicas is in the ELR, and nobody else, until it "
+            "is in sync, restarts uncleanly or is no replica, or an unclean leader is elected",
+        ),
         "H1": Invariant("reads go on", "a consumer sees offsets in order and none twice", "end", _U),
         "H2": Invariant(
             "one value one offset",

@@ -68,6 +68,23 @@ def is_unclean(before: PartitionState, after: PartitionState, cause: Cause) -> b
     return after.leader != before.leader and after.leader not in members
 
 
+def next_eligible(
+    before: PartitionState, after: PartitionState, cause: Cause, settings: PartitionSettings
+) -> frozenset[BrokerId]:
+    """Return who should be in the ELR after a change, if those in that of `before` should have been.
+
+    Whoever was in the ISR or ELR stays eligible while the ISR is too small, until its broker restarts uncleanly.
+    """
+    rules = settings.rules
+    was_from_elr = after.leader not in (NO_LEADER, before.leader, *before.isr) and after.leader in before.elr
+    needed = min(settings.min_isr, len(before.replicas)) if rules.effective_min_isr else settings.min_isr
+    if not rules.elr or (len(after.isr) >= needed and not was_from_elr):
+        return frozenset()
+    kept = without_restarted(before, cause) if cause.is_unclean else before
+    eligible = {*kept.isr, *kept.elr}.difference(after.isr)
+    return frozenset(eligible.intersection(after.replicas) if rules.elr_holds_replicas_only else eligible)
+
+
 def ground_of(
     before: PartitionState, after: PartitionState, last_leader: BrokerId, settings: PartitionSettings, *, is_asked: bool
 ) -> Ground:

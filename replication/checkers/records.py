@@ -5,15 +5,18 @@ The checker reads the controller's log only, and keeps its own image.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from broker.ids import NO_LEADER, BrokerId
+import attrs
+
+from broker.ids import NO_LEADER, BrokerEpoch, BrokerId
 from replication.checkers.elections import (
     Cause,
     Ground,
     UncleanElection,
     ground_of,
     is_unclean,
+    next_eligible,
     passed_over,
     without_restarted,
 )
@@ -22,6 +25,7 @@ from replication.roles.messages import (
     AlterPartition,
     BrokerHeartbeat,
     BrokerRegistration,
+    Incarnation,
     MetadataRecord,
     PartitionRecord,
     PartitionRemoved,
@@ -43,6 +47,8 @@ class RecordReader:
         self._settings = settings
         self._rare = rare
         self._partitions: dict[int, PartitionState] = {}
+        self._eligible: dict[int, frozenset[BrokerId]] = {}
+        """Who should be in each partition's ELR, by what happened; not what the records say of it."""
         self._brokers: dict[BrokerId, BrokerStatus] = {}
         self._unclean: dict[int, list[UncleanElection]] = {}
         self._former_epochs: dict[BrokerId, int] = {}
@@ -67,10 +73,14 @@ class RecordReader:
             return f"a request of broker {request.leader}, fenced or deposed,"
         return ""
 
-    def stops_uncleanly(self, request: BrokerRegistration) -> bool:
-        """Return whether a broker registers anew without the proof of its last epoch's clean stop."""
+    def stops_uncleanly(self, request: BrokerRegistration, clean_stops: Mapping[Incarnation, BrokerEpoch]) -> bool:
+        """Return whether the last registered incarnation of a broker did not stop cleanly just before this one.
+
+        `clean_stops` is what the machine did; what the request says of it is not asked.
+        """
         status = self._brokers.get(request.broker)
-        return status is not None and request.proof.epoch != status.epoch
+        _, _, incarnation = request.incarnation.rpartition("/")
+        return status is not None and clean_stops.get(Incarnation(int(incarnation) - 1)) != status.epoch
 
     def note_order(self, partition: int, state: PartitionState) -> None:
         """Record the state that a ZooKeeper-era controller asks to write for an operator's UNCLEAN election."""
@@ -87,6 +97,7 @@ class RecordReader:
             self.offset += 1
             if isinstance(record, PartitionRemoved):
                 del self._partitions[record.partition]
+                self._eligible.pop(record.partition, None)
                 self._last_leaders.pop(record.partition, None)
                 self.removed.append(record.partition)
                 continue
@@ -95,7 +106,9 @@ class RecordReader:
                 self._partitions[record.partition] = record.state
                 for code, what in self._shape(record.state):
                     yield code, record.partition, what
-                if before is not None:
+                if before is None:
+                    self._eligible[record.partition] = frozenset(record.state.elr)
+                else:
                     self._rare.note_record(before, record.state, cause.proposed)
                     for code, what in self._step(record.partition, before, record.state, cause):
                         yield code, record.partition, what
@@ -110,18 +123,14 @@ class RecordReader:
             self._brokers[record.broker] = record.status
         yield from self._fenced_members()
 
-    def unclean_members(self, request: BrokerRegistration, before: int) -> Iterator[tuple[int, str]]:
+    def unclean_members(self, broker: BrokerId, before: int) -> Iterator[tuple[int, str]]:
         """Yield the partitions whose ISR or ELR holds a broker that has just restarted uncleanly."""
-        rules = self._settings.rules
-        status = self._brokers.get(request.broker)
-        if not rules.elr or status is None or status.epoch < before:
-            return
-        former = self._former_epochs.get(request.broker)
-        if former is None or request.proof.epoch == former:
+        status = self._brokers.get(broker)
+        if not self._settings.rules.elr or status is None or status.epoch < before:
             return
         for partition, state in self._partitions.items():
-            if request.broker in state.isr or request.broker in state.elr:
-                yield partition, f"broker {request.broker} stopped uncleanly and is in {state.isr} or {state.elr}"
+            if broker in state.isr or broker in state.elr:
+                yield partition, f"broker {broker} stopped uncleanly and is in {state.isr} or {state.elr}"
 
     def _shape(self, state: PartitionState) -> Iterator[tuple[str, str]]:
         if state.leader != NO_LEADER and state.leader not in state.isr:
@@ -153,9 +162,14 @@ class RecordReader:
             yield "I3", f"leader epoch {before.leader_epoch} was followed by {after.leader_epoch}, moved: {is_moved}"
         if not cause.by_zookeeper and after.leader_epoch > before.leader_epoch + self._may_rise(before, after):
             yield "I3", f"leader epoch {before.leader_epoch} became {after.leader_epoch} for nothing"
-        is_outsider = is_unclean(before, after, cause)
+        # What the controller wrote of the ELR is not asked; an election is judged by who should have been in it.
+        eligible = self._eligible[partition]
+        counted = attrs.evolve(before, elr=tuple(sorted(eligible)))
+        is_outsider = is_unclean(counted, after, cause)
         if is_outsider:
-            yield from self._judge(partition, without_restarted(before, cause), after, cause)
+            yield from self._judge(partition, without_restarted(counted, cause), after, cause)
+        self._eligible[partition] = frozenset() if is_outsider else next_eligible(counted, after, cause, self._settings)
+        yield from self._compare_elr(partition, after, cause)
         if self._reverted.get(partition) != after.isr:
             self._reverted.pop(partition, None)
         joined = set(after.isr).difference(before.isr)
@@ -165,9 +179,18 @@ class RecordReader:
             election = UncleanElection(after.isr[0], after.leader_epoch, Ground.CANCELLED)
             self._unclean.setdefault(partition, []).append(election)
             return
-        if joined and not cause.proposed and not is_outsider and not joined <= set(before.elr):
+        if joined and not cause.proposed and not is_outsider and not joined <= eligible:
             yield "I26", f"ISR {before.isr} became {after.isr} without its leader's word"
         yield from self._completion(before, after)
+
+    def _compare_elr(self, partition: int, after: PartitionState, cause: Cause) -> Iterator[tuple[str, str]]:
+        """Yield who is in the ELR and should not be, and who should be and is not (I31)."""
+        eligible, listed = self._eligible[partition], set(after.elr)
+        if missing := sorted(eligible - listed):
+            yield "I31", f"brokers {missing} should be eligible: the ISR is {after.isr}, the ELR {after.elr}"
+        # A broker that has just restarted uncleanly is looked for in all partitions (I25).
+        if added := sorted(listed - eligible - {cause.registers}):
+            yield "I31", f"brokers {added} should not be eligible: the ISR is {after.isr}, the ELR {after.elr}"
 
     def _may_rise(self, before: PartitionState, after: PartitionState) -> bool:
         """Return whether the leader epoch may rise: a new leader, a replica gone, a smaller ISR before KAFKA-15021."""

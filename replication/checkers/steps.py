@@ -128,11 +128,11 @@ class StepChecker:
             return
         if isinstance(message, AlterPartition | BrokerHeartbeat) and (what := reader.stale_sender(message)):
             self._find(cluster, "I24", -1, f"{what} changed the metadata")
-        before = reader.offset
-        for code, partition, what in reader.read_on(cluster.controller.log, _cause(reader, message)):
+        before, cause = reader.offset, _cause(cluster, reader, message)
+        for code, partition, what in reader.read_on(cluster.controller.log, cause):
             self._find(cluster, code, partition, what)
-        if isinstance(message, BrokerRegistration):
-            for partition, what in reader.unclean_members(message, before):
+        if cause.is_unclean:
+            for partition, what in reader.unclean_members(cause.registers, before):
                 self._find(cluster, "I25", partition, what)
         while reader.removed:
             self._reference(reader.removed.pop()).is_deleted = True
@@ -366,10 +366,11 @@ def _is_of_ended_history(cluster: CheckedCluster, node: NodeId, reference: Refer
     return part is None or part.state.leader_epoch < reference.clean_from_epoch
 
 
-def _cause(reader: records.RecordReader, message: Message) -> Cause:
+def _cause(cluster: CheckedCluster, reader: records.RecordReader, message: Message) -> Cause:
     """Return what the controller was handling, as far as elections depend on it."""
     if isinstance(message, BrokerRegistration):
-        return Cause(registers=message.broker, is_unclean=reader.stops_uncleanly(message))
+        clean_stops = cluster.nodes[message.broker].clean_stops
+        return Cause(registers=message.broker, is_unclean=reader.stops_uncleanly(message, clean_stops))
     if isinstance(message, ElectLeaders):
         return Cause(ordered=message.partition if message.election is Election.UNCLEAN else -1)
     if isinstance(message, AlterPartitionReassignments):

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from broker.ids import BrokerId
+from broker.ids import BrokerEpoch, BrokerId
 from broker.units import TimeMs
 from replication.roles.broker_role import BrokerRole
 from replication.roles.controller import ControllerRole
 from replication.roles.leader import LeaderRole
+from replication.roles.messages import Incarnation
 from replication.roles.replica_log import ReplicaLog
 
 
@@ -32,6 +33,11 @@ class NodeView(Protocol):
     @property
     def lossy_incarnation(self) -> int:
         """Return the last incarnation that ended with a loss of records, -1 for none."""
+        ...
+
+    @property
+    def clean_stops(self) -> Mapping[Incarnation, BrokerEpoch]:
+        """Return the broker epoch of each incarnation that ended with a clean stop, by incarnation."""
         ...
 
     @property

@@ -13,7 +13,7 @@ from typing import Final
 
 from broker.clock import Clock
 from broker.entropy import RandomSource
-from broker.ids import BrokerId, Offset
+from broker.ids import BrokerEpoch, BrokerId, Offset
 from broker.units import KIB, MIB, SizeBytes, TimeMs
 from log.log_config import LogConfig
 from log.partition.partition_log import PartitionLog
@@ -62,6 +62,8 @@ class Node:
         self.storage: Storage = MemoryStorage(clock)
         self._lost: frozenset[str] = frozenset()
         self._proof = StopProof()
+        self.clean_stops: dict[Incarnation, BrokerEpoch] = {}
+        """The broker epoch of each run of the process that ended with a clean stop."""
         self._to_recover: set[int] = set()
         """The logs that have not been opened since a process did not stop cleanly."""
         self._high_watermarks: dict[int, Offset] = {}
@@ -145,6 +147,8 @@ class Node:
         is_clean = not self._lost
         if not is_clean:
             self._distrust_logs()
+        else:
+            self.clean_stops[self.incarnation] = epoch
         self._proof = proof_at_stop(epoch, logs_recovered=is_clean, rules=self._role_settings.settings.rules)
         self.role = None
 
@@ -195,6 +199,7 @@ class Node:
         assert self.role is None, self.broker
         self.storage = self.around(MemoryStorage(self._clock))
         self._proof = StopProof()
+        self.clean_stops.clear()
         self._high_watermarks.clear()
         self._recovery_points.clear()
         self._log_start_checkpoint.clear()

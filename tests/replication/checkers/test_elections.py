@@ -58,11 +58,16 @@ def found(
         BrokerRecord(each, BrokerStatus(epoch=each, fenced=each not in alive))  # type: ignore[arg-type] # A NewType.
         for each in before.replicas
     )
-    log: list[MetadataRecord] = [*brokers, PartitionRecord(0, LED), PartitionRecord(0, before)]
-    assert list(reader.read_on(log, Cause())) == []
+    created = attrs.evolve(LED, elr=before.elr)
+    log: list[MetadataRecord] = [*brokers, PartitionRecord(0, created), PartitionRecord(0, before)]
+    # Broker 0, if it left the ISR, left it as it restarted uncleanly.
+    assert list(reader.read_on(log, Cause(registers=ZERO, is_unclean=True))) == []
     if order is not None:
         reader.note_order(0, order)
-    log.append(PartitionRecord(0, elected(before, leader)))
+    after = elected(before, leader)
+    if leader in cause.proposed:
+        after = attrs.evolve(after, elr=before.isr)  # A clean election: who was in sync stays eligible.
+    log.append(PartitionRecord(0, after))
     codes = {code for code, _, _ in reader.read_on(log, cause)}
     return codes, [each.ground for each in reader.take_unclean(0)]
 
