@@ -48,8 +48,13 @@ from replication.zookeeper import ZooKeeperRole
 _NETWORK_STREAM: Final = 3
 _CLIENT_STREAM: Final = 4
 DISK_STREAM: Final = 5
-_FOLD_MS: Final = 10_000
-"""How often in ms the digest is updated."""
+_SECOND_MS: Final = 1_000
+"""How often in ms the digest is updated and the events are counted anew."""
+_EVENTS_PER_SECOND: Final = 50_000
+_EVENTS_PER_WRITE: Final = 200
+"""The most events of a simulated second, and those for each write in it: a hundred times what runs have."""
+HEAL_SECONDS: Final = 20
+"""The events of a whole heal are at most those of so many seconds: a cluster without faults has little to do."""
 CREATE_MS: Final = 1_000
 """The time in ms at which partitions are created: by then the brokers are unfenced, unless the network is bad."""
 
@@ -62,6 +67,10 @@ _ACTION: Final = HostedMessage()
 _LAST: Final = 1 << 62
 """The number of the entry at which the loop stops: above all others."""
 _Entry = tuple[int, int, Address, Address, Message]
+
+
+class NoProgressError(RuntimeError):
+    """Report that a cluster handles the same messages over and over, and time stands almost still."""
 
 
 class VirtualClock:
@@ -133,6 +142,8 @@ class Cluster:
         """The messages that have arrived at paused brokers."""
         self._client_addresses: dict[NodeId, Address] = {}
         self._newest: dict[tuple[NodeId, Incarnation, type, int], tuple[int, int]] = {}
+        writes_per_second = options.producers * _SECOND_MS // options.produce_ms
+        self.events_per_second_max = _EVENTS_PER_SECOND + _EVENTS_PER_WRITE * writes_per_second
 
     @property
     def now_ms(self) -> TimeMs:
@@ -234,10 +245,10 @@ class Cluster:
         self._push(self.now_ms, Address(receiver), NOBODY, message)
 
     def run_until(self, end_ms: TimeMs) -> None:
-        """Run all events up to and including `end_ms`."""
+        """Run all events up to and including `end_ms`; raise NoProgressError if a second has far too many."""
         at_ms = self.clock.at_ms
         assert end_ms >= at_ms, (end_ms, at_ms)
-        for until_ms in chain(range(at_ms + _FOLD_MS, end_ms, _FOLD_MS), (end_ms,)):
+        for until_ms in chain(range(at_ms + _SECOND_MS, end_ms, _SECOND_MS), (end_ms,)):
             self._play_until(until_ms)
             self.trace.fold()
 
@@ -247,7 +258,7 @@ class Cluster:
         note, kinds = self.trace.events.append, self.trace.kinds
         # Stands behind all that happens at that time, so that no event has to ask whether there is another one.
         heappush(heap, (end_ms, _LAST, NOBODY, NOBODY, _ACTION))
-        while True:
+        for _ in range(self.events_per_second_max):
             at_ms, number, receiver, sender, message = pop(heap)
             clock.at_ms = at_ms
             if receiver is NOBODY:
@@ -265,6 +276,8 @@ class Cluster:
                 watch(self, node, message, out)
             if out.sent or out.woken:
                 post(own, out)
+        repeated = ", ".join(self.trace.most_frequent())
+        raise NoProgressError(f"{self.events_per_second_max:,} events in one simulated second, most of them {repeated}")
 
     def _push(self, at_ms: int, receiver: Address, sender: Address, message: Message) -> None:
         self._asked += 1

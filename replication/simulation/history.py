@@ -9,12 +9,19 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from itertools import count
+from typing import Final
 
 from broker.units import TimeMs
 from replication.checkers.clients import ConsumedRecord, Write
+
+_KIND_BITS: Final = 6
+_KIND_MAX: Final = (1 << _KIND_BITS) - 1
+_NODE_MAX: Final = (1 << 14) - 1
+_FREQUENT_COUNT: Final = 3
+_LAST_COUNT: Final = 1_000
 
 LineSink = Callable[[str], None]
 
@@ -34,6 +41,8 @@ class Trace:
         """The numbers of the message types, in the order in which they first occur."""
         self.events: list[int] = []
         """Delivered messages that are not hashed yet: `at_ms << 20 ^ node << 6 ^ kind`."""
+        self._last: list[int] = []
+        """The last messages that were hashed."""
         self._folded_count = 0
 
     def line(self, at_ms: TimeMs, text: str) -> None:
@@ -42,9 +51,16 @@ class Trace:
         self.lines.append(line)
         self._on_line(line)
 
+    def most_frequent(self) -> list[str]:
+        """Return the messages delivered most often of late, with their receivers and how often."""
+        names = {number: kind.__name__ for kind, number in self.kinds.items()}
+        counts = Counter((event & _KIND_MAX, event >> _KIND_BITS & _NODE_MAX) for event in self.events or self._last)
+        return [f"{names[kind]} at {node} ({count:,})" for (kind, node), count in counts.most_common(_FREQUENT_COUNT)]
+
     def fold(self) -> None:
         """Hash the messages delivered since the last call; call it now and then, as they take memory."""
         if self.events:
+            self._last = self.events[-_LAST_COUNT:]
             self._hash.update(_as_bytes(self.events))
             self._folded_count += len(self.events)
             self.events.clear()

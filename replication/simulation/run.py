@@ -38,7 +38,7 @@ from replication.checkers import (
     retention_report,
 )
 from replication.rules.settings import PartitionSettings
-from replication.simulation.cluster import Cluster
+from replication.simulation.cluster import HEAL_SECONDS, Cluster
 from replication.simulation.fault_injection import FaultInjector
 from replication.simulation.faults import Fault, draw_plan
 from replication.simulation.history import LineSink, Trace, discard_line
@@ -229,7 +229,11 @@ class Simulation:
         cluster, options = self.cluster, self.options
         self._arrived.clear()
         missing = self._missing()
+        count_max = cluster.event_count + HEAL_SECONDS * cluster.events_per_second_max
         while missing is not None and cluster.now_ms < options.duration_ms + options.heal_ms_max:
+            if cluster.event_count > count_max:
+                repeated = ", ".join(cluster.trace.most_frequent())
+                return Missing(missing.code, f"{missing.what}; no progress in {count_max:,} events: {repeated}")
             restart_where_replaced(cluster)
             cluster.run_until(TimeMs(cluster.now_ms + HEAL_STEP_MS))
             missing = self._missing()

@@ -35,7 +35,7 @@ from replication.cli.simulate import simulate
 from replication.groups import GroupsExtension, with_groups
 from replication.roles.controller import ControllerRole
 from replication.roles.leader import LeaderRole
-from replication.roles.messages import CreateTopic, DeleteTopic, MetadataFetchResponse, PartitionRecord
+from replication.roles.messages import CreateTopic, DeleteTopic, MetadataFetchResponse, PartitionRecord, SessionsDue
 from replication.roles.replica_log import ReplicaLog
 from replication.roles.settings import RoleSettings
 from replication.roles.states.write import WriteInput
@@ -504,6 +504,18 @@ def test_what_a_model_raises_ends_its_own_run_with_seed_and_step(monkeypatch: Pa
     (finding, *_) = run(QUIET).findings
     assert finding.code == "A"
     assert re.fullmatch(r"KeyError at seed 1, step [\d,]+: [01]", finding.what), finding.what
+
+
+def test_a_run_that_makes_no_progress_ends_and_says_what_repeats(monkeypatch: Patch) -> None:
+    def handle(original: Any, self: ControllerRole, message: Any, sender: Any, now_ms: TimeMs, out: Any) -> None:
+        original(self, message, sender, now_ms, out)
+        if isinstance(message, SessionsDue):
+            out.wake(0, SessionsDue())
+
+    around(monkeypatch, ControllerRole, "handle", handle)
+    (finding, *_) = run(QUIET).findings
+    assert finding.code == "A"
+    assert "50,800 events in one simulated second, most of them SessionsDue at " in finding.what
 
 
 def test_a_campaign_goes_on_after_a_run_that_raises(monkeypatch: Patch, capsys: pytest.CaptureFixture[str]) -> None:
