@@ -11,6 +11,7 @@
 - node: Model a machine with a disk on which a broker's process runs, dies and starts again.
 - varied: Draw options of every kind from a seed: settings as clusters have them, and every fault.
 - disks: Let the disks of a machine fail: full, broken in one log directory, or without blocks that were never flushed.
+- moves: Draw the reassignments of fault injection: what an operator orders, whatever the partition is doing.
 - wider_faults: Apply the faults that are of no single broker's process: splits, controllers, late metadata, clocks.
 - topic_deletion: Delete topics while they are written, and create others of the same name.
 - former_controller: Model a replaced controller unaware of its successor, still asked by some brokers.

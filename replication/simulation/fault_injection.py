@@ -18,17 +18,18 @@ from broker.units import DurationMs, TimeMs
 from replication.roles.leader import LeaderRole
 from replication.roles.messages import (
     CONTROLLER,
-    AlterPartitionReassignments,
     AlterPartitionResponse,
     Incarnation,
     Message,
     NodeId,
 )
 from replication.roles.outbox import Outbox
+from replication.rules.partition import PartitionState
 from replication.simulation.cluster import DISK_STREAM, Cluster
 from replication.simulation.disks import DISK_KINDS, DiskFaults, lose_blocks
 from replication.simulation.faults import HELD_KINDS, OF_BROKERS, Fault
 from replication.simulation.liveness import Missing
+from replication.simulation.moves import order_move
 from replication.simulation.network import Hold, one_way, two_ways
 from replication.simulation.options import FaultKind
 from replication.simulation.retention import RETENTION_KINDS, RetentionFaults
@@ -135,7 +136,9 @@ class FaultInjector:
         elif kind in _TARGETED:
             self._armed.append(fault)
         elif kind is FaultKind.REASSIGN:
-            self._reassign(fault)
+            order_move(cluster, fault.target, fault.detail)
+            if fault.detail % 2 and fault.for_ms:
+                self.wider.cancel_later(fault)
         elif kind is FaultKind.DELETE_TOPIC:
             self._topics.strike(fault)
         elif kind in RETENTION_KINDS:
@@ -215,10 +218,15 @@ class FaultInjector:
         self._lossy = {
             lossy
             for lossy in self._lossy
-            if not self._is_alive(lossy)
-            or any(lossy in state.replicas and lossy not in state.isr for state in image.partitions.values())
+            if not self._is_alive(lossy) or any(self._lacks(state, lossy) for state in image.partitions.values())
         }
         return len(self._lossy | {broker}) < self._cluster.options.settings.min_isr
+
+    def _lacks(self, state: PartitionState, lossy: BrokerId) -> bool:
+        """Return whether a partition still has a copy less, as a broker that lost records has not copied them again."""
+        if lossy in state.replicas:
+            return lossy not in state.isr
+        return len(state.isr) < self._cluster.options.settings.min_isr  # A move may have removed it meanwhile.
 
     def _is_alive(self, broker: BrokerId) -> bool:
         role = self._cluster.nodes[broker].role
@@ -273,20 +281,6 @@ class FaultInjector:
                 self._cluster.resume(broker)
 
         self._cluster.at(self._cluster.now_ms + for_ms, resume)
-
-    def _reassign(self, fault: Fault) -> None:
-        cluster = self._cluster
-        state = cluster.controller.image.partitions.get(fault.target)
-        if state is None:
-            return
-        spare = [broker for broker in sorted(cluster.nodes) if broker not in state.replicas]
-        if state.is_reassigning or not spare:
-            return
-        place = abs(fault.detail) % len(state.replicas)
-        added = spare[abs(fault.detail) % len(spare)]
-        target = tuple(added if index == place else broker for index, broker in enumerate(state.replicas))
-        self._trace_line(f"partition {fault.target} is to move to {', '.join(map(str, target))}")
-        cluster.deliver(CONTROLLER, AlterPartitionReassignments(fault.target, target))
 
     def _after_event(self, cluster: Cluster, node: NodeId, message: Message, _out: Outbox) -> None:
         """Check after each event whether a targeted fault is due."""

@@ -44,7 +44,7 @@ _DURATION_MS: Final = {
     FaultKind.ZOMBIE_CONTROLLER: (500, 3_000),
     FaultKind.LATE_METADATA: (1_000, 30_000),
     FaultKind.CLOCK_DRIFT: (5_000, 60_000),
-    FaultKind.CANCEL_REASSIGNMENT: (10, 5_000),
+    FaultKind.CANCEL_REASSIGNMENT: (10, 20_000),
     FaultKind.DELETE_TOPIC: (10, 20_000),
 }
 QUIET_MS: Final = 3_000

@@ -61,7 +61,7 @@ class FaultKind(enum.Enum):
     HOLD = "the next messages of a kind are held back, across whatever happens meanwhile"
     CRASH_AT_COMMIT = "a leader dies right after its high watermark rose"
     CRASH_AT_ISR = "a leader dies right after the controller changed its ISR"
-    REASSIGN = "an operator moves a partition"
+    REASSIGN = "an operator moves a partition, and cancels the move later if the detail is odd"
     DELETE_RECORDS = "a client has records of a partition deleted"
     RETENTION = "retention and cleaner of a broker run at once"
     RETENTION_AT_CHANGE = "retention and cleaner of a broker run right after it has another part, or cut its log"

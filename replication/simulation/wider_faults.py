@@ -19,6 +19,7 @@ from replication.roles.messages import CONTROLLER, AlterPartitionReassignments, 
 from replication.simulation.cluster import Action, Cluster
 from replication.simulation.faults import Fault
 from replication.simulation.former_controller import FormerController
+from replication.simulation.moves import order_move
 from replication.simulation.network import Hold
 from replication.simulation.options import FaultKind
 
@@ -163,20 +164,13 @@ class WiderFaults:
         self._later(fault.for_ms, partial(network.quicken_disk, node))
 
     def _cancel(self, fault: Fault) -> None:
-        """Move a partition to a spare broker, and cancel the move when the fault's time is over."""
-        cluster, partition = self._cluster, fault.target
-        state = cluster.controller.image.partitions.get(partition)
-        if state is None:
-            return
-        spare = [broker for broker in sorted(cluster.nodes) if broker not in state.replicas]
-        if not state.is_reassigning:
-            if not spare:
-                return
-            added = spare[abs(fault.detail) % len(spare)]
-            target = (*state.replicas[1:], added)
-            self._trace_line(f"partition {partition} is to move to {_listed(target)}")
-            cluster.deliver(CONTROLLER, AlterPartitionReassignments(partition, target))
-        self._later(fault.for_ms, partial(self._call_off, partition))
+        """Move a partition, and cancel the move when the fault's time is over."""
+        order_move(self._cluster, fault.target, fault.detail)
+        self.cancel_later(fault)
+
+    def cancel_later(self, fault: Fault) -> None:
+        """Cancel the move of a partition when the fault's time is over, if one is under way then."""
+        self._later(fault.for_ms, partial(self._call_off, fault.target))
 
     def _call_off(self, partition: int) -> None:
         self._trace_line(f"the move of partition {partition} is to be cancelled")

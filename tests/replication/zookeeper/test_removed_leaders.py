@@ -40,7 +40,7 @@ def test_a_removed_leader_that_was_not_told_holds_a_consumer_up_until_its_metada
     assert role is not None
     part = role.roles[0]
     assert isinstance(part, LeaderRole)
-    assert (state.replicas, state.leader, part.state.leader_epoch) == ((3, 1, 2), ONE, 0)
+    assert (state.replicas, state.leader, part.state.leader_epoch) == ((1, 3, 2), ONE, 0)
     assert (consumer.reads_from, consumer.position < 200) == (ZERO, True)
     simulation.run_until(304_000)
     assert (consumer.reads_from, consumer.position > 500) == (ONE, True)
