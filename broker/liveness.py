@@ -6,6 +6,7 @@ What it decides: for each broker, in this order of evidence:
 - its registration in a metadata log: `FENCED`, `STOPPING` (controlled shutdown), `UNREGISTERED` if it has none though
   it holds replicas, else `ALIVE`, also where it is in no ISR: a broker is unfenced before it has caught up;
 - `OFFLINE`: every replica that it holds is listed as offline;
+- `ISR_UNLED`: it leads nothing, and every ISR that it is in is that of a partition without a leader;
 - `IN_NO_ISR`: it holds replicas of led partitions and is in the ISR of none;
 - `ALIVE` otherwise, so also a broker that holds nothing, and every broker where no ISR is shown.
 
@@ -59,12 +60,13 @@ class Liveness(Enum):
     STOPPING = "in controlled shutdown"
     UNREGISTERED = "not registered"
     OFFLINE = "every replica offline"
+    ISR_UNLED = "only in the ISR of partitions without a leader"
     IN_NO_ISR = "in no ISR"
 
     @property
     def is_inferred(self) -> bool:
         """Return whether the partitions or the user show it, and no registration."""
-        return self in (Liveness.STATED_DOWN, Liveness.OFFLINE, Liveness.IN_NO_ISR)
+        return self in (Liveness.STATED_DOWN, Liveness.OFFLINE, Liveness.ISR_UNLED, Liveness.IN_NO_ISR)
 
 
 def liveness(
@@ -89,16 +91,16 @@ def liveness(
     if offline is not None:
         held = _counts(replicas, count)
         down = (held > 0) & (_counts(np.where(members(offline, replicas), offline, -1), count) >= held)
-    lagging = np.zeros(count, dtype=np.bool_)
+    unled = lagging = np.zeros(count, dtype=np.bool_)
     if isr is not None:
-        lagging = _in_no_isr(count, replicas, leader, isr, exempt, electable)
-    return tuple(
-        known or (Liveness.OFFLINE if is_down else Liveness.IN_NO_ISR if is_lagging else Liveness.ALIVE)
-        for known, is_down, is_lagging in zip(registered, down.tolist(), lagging.tolist(), strict=True)
-    )
+        lagging = _in_no_led_isr(count, replicas, leader, isr, exempt, electable)
+        unled = lagging & (_counts(isr, count) > 0)
+    shown = np.select([down, unled, lagging], [0, 1, 2], default=3).tolist()
+    kinds = (Liveness.OFFLINE, Liveness.ISR_UNLED, Liveness.IN_NO_ISR, Liveness.ALIVE)
+    return tuple(known or kinds[place] for known, place in zip(registered, shown, strict=True))
 
 
-def _in_no_isr(
+def _in_no_led_isr(
     count: int,
     replicas: _Matrix,
     leader: NDArray[np.int64] | None,
@@ -106,7 +108,10 @@ def _in_no_isr(
     exempt: Sequence[_Matrix],
     electable: Sequence[_Matrix],
 ) -> NDArray[np.bool_]:
-    """Return which brokers lead nothing and are in no ISR, and hold led replicas or were last in sync, bool[count]."""
+    """Return which brokers lead nothing and are in no ISR of a led partition, bool[count].
+
+    They hold replicas of led partitions, or were last in sync of one without a leader.
+    """
     counted = replicas
     for besides in exempt:
         counted = np.where(members(counted, besides), -1, counted)

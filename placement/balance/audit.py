@@ -3,13 +3,15 @@
 States, as `kafka-topics --describe` filters them (`leader` is none when the partition has no leader):
 
     leaderless            leader is none                                  --unavailable-partitions
+    sole_copy             led, and of several replicas one live has every committed record: ISR and ELR hold no other
     under_min_isr         leader is none, or ISR size < min.insync.replicas
     at_min_isr            ISR size = min.insync.replicas (leader or not)
     under_replicated      ISR size < replicas, less those being added by a reassignment
     not_preferred_leader  there is a leader, and it is not the first replica
 
-Confluent's observers stay out of the ISR on purpose: they count on neither side of "under_replicated". What is not
-known is None, never zero; in a view that lists only some partitions, none found is None, too.
+`sole_copy` is ours: the loss of one broker more loses records. Confluent's observers stay out of the ISR on purpose:
+they count on neither side of "under_replicated". What is not known is None, never zero; in a view that lists only some
+partitions, none found is None, too.
 
 Source: Kafka 4.0 tools TopicCommand.PartitionDescription.
 """
@@ -32,6 +34,7 @@ from placement.balance.loads import LEADER_NOT_SAID
 from placement.spec import Assignment
 
 LEADERLESS: Final = "leaderless"
+SOLE_COPY: Final = "sole-copy"
 UNDER_MIN_ISR: Final = "under-min-isr"
 AT_MIN_ISR: Final = "at-min-isr"
 UNDER_REPLICATED: Final = "under-replicated"
@@ -85,6 +88,7 @@ class PartitionStates:
     """Hold the rows of `view.partitions` in each state, int64, ascending; None for a state that is unknown."""
 
     leaderless: Int64Array | None
+    sole_copy: Int64Array | None
     under_min_isr: Int64Array | None
     at_min_isr: Int64Array | None
     under_replicated: Int64Array | None
@@ -108,6 +112,7 @@ def partition_states(view: ClusterView, *, min_insync_replicas: int | None = Non
         at_min = _rows(view, isr_size == least, least >= 0)
     return PartitionStates(
         leaderless=None if leaderless is None else _rows(view, leaderless, leader_known),
+        sole_copy=None if isr_size is None else _rows(view, _sole_copy(view), np.True_),
         under_min_isr=under_min,
         at_min_isr=at_min,
         under_replicated=None if isr_size is None else _rows(view, _under_replicated(table), np.True_),
@@ -150,6 +155,7 @@ def explain_states(view: ClusterView, states: PartitionStates, limit: int = 100)
         explain_partition(name, assignment, view.brokers, row, _state_detail(view, row))
         for name, rows in (
             (LEADERLESS, states.leaderless),
+            (SOLE_COPY, states.sole_copy),
             (UNDER_MIN_ISR, states.under_min_isr),
             (AT_MIN_ISR, states.at_min_isr),
             (UNDER_REPLICATED, states.under_replicated),
@@ -191,6 +197,14 @@ def _under_replicated(table: PartitionTable) -> NDArray[np.bool_]:
         needed -= _members(table.replicas, table.observers)
         synced -= _members(table.isr, table.observers)
     return np.asarray(synced < needed)
+
+
+def _sole_copy(view: ClusterView) -> NDArray[np.bool_]:
+    table = view.partitions
+    live = view.broker_ids[view.alive]
+    copies = sum(count_in_row(np.isin(column, live)) for column in (table.isr, table.elr) if column is not None)
+    led = np.True_ if table.leader is None else table.leader != NO_LEADER
+    return np.asarray((copies == 1) & led & _under_replicated(table))
 
 
 def _members(rows: Int32Array, others: Int32Array) -> Int64Array:

@@ -64,6 +64,8 @@ MEASURES: Final = _table(
 
 STATES: Final = _table(
     Definition("leaderless", "leader is none", "partitions", _STATE_RANGE, "0", _KAFKA + " --unavailable-partitions"),
+    Definition("sole_copy", "led and under-replicated, and one live broker is all that ISR and ELR have", "partitions",
+               _STATE_RANGE, "0", "ours; the loss of that broker too loses records"),
     Definition("under_min_isr", "no leader, or ISR size < min.insync.replicas", "partitions", _STATE_RANGE, "0",
                _KAFKA + " --under-min-isr-partitions"),
     Definition("at_min_isr", "ISR size = min.insync.replicas", "partitions", _STATE_RANGE, "0",

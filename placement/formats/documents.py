@@ -37,6 +37,14 @@ _BEGIN: Final = re.compile(
 )
 
 
+_HEADING: Final = re.compile(
+    r"(current partition replica assignment|proposed partition reassignment( configuration)?|save this to use as the "
+    r"--reassignment-json-file option during rollback|successfully started .*reassignments?\b.*)[:.]?",
+    re.IGNORECASE,
+)
+"""What kafka-reassign-partitions prints around its own documents; ReassignPartitionsCommand, 2.5 to 4.4."""
+
+
 @attrs.frozen
 class Document:
     """Hold one parsed object, its first line number, and the last line of text before it."""
@@ -49,7 +57,7 @@ class Document:
 
 @attrs.frozen
 class Documents:
-    """Hold the documents of a text, the number of other lines that are not blank, and the first of them."""
+    """Hold the documents of a text, and the number and the first of other lines: not blank, and no tool's headings."""
 
     documents: tuple[Document, ...]
     lines_passed_over: int
@@ -187,12 +195,13 @@ class _Finder:
         self._caption = ""
 
     def _pass_over(self, end: int) -> None:
-        """Count the lines that are not blank from the last document to `end`, and advance to it."""
+        """Count the lines that are neither blank nor headings from the last document to `end`, and advance to it."""
         for number, line in enumerate(self.text[self._place : end].split("\n"), start=self._line):
             if bare := line.strip():
-                self.others += 1
-                self.first_other = self.first_other or (number, bare)
                 self._caption = bare
+                if _HEADING.fullmatch(bare) is None:
+                    self.others += 1
+                    self.first_other = self.first_other or (number, bare)
         if end > self._place:
             self._line += self.text.count("\n", self._place, end)
             self._place = end

@@ -16,12 +16,15 @@ import numpy as np
 from broker.cluster import Int32Array, Int64Array
 from placement.formats.reassign import write_reassignment
 from placement.planning.completion import OTHERS, Completion, completion, elected_besides
+from placement.planning.findings import rollback_refused
 from placement.planning.goal import Goal
-from placement.planning.reassignment import Reassignment
+from placement.planning.reassignment import Reassignment, way_back
 from placement.spec import Assignment
 
 BOOTSTRAP: Final = "$BOOTSTRAP"
 """What the commands name the servers to connect to; the user sets it."""
+PLAN: Final = "plan.json"
+"""The whole plan in the folder of a plan."""
 _TOOL: Final = f'kafka-reassign-partitions.sh --bootstrap-server "{BOOTSTRAP}" --reassignment-json-file'
 
 
@@ -73,11 +76,17 @@ def election_json(plan: Reassignment, places: Int64Array) -> str:
 
 
 def commands(
-    steps: Sequence[Step], *, throttle: int | None = None, rollback: str | None = None, others: str | None = None
+    steps: Sequence[Step],
+    *,
+    throttle: int | None = None,
+    rollback: str | None = None,
+    refused: str = "",
+    others: str | None = None,
 ) -> str:
     """Return the commands for `steps` in order, as lines of a shell; `throttle` is in bytes a second.
 
-    `others` is the file of an election that follows them all, of partitions that no step changes.
+    `refused` says why --execute refuses the rollback as things
+    stand. `others` is the file of an election that follows them all, of partitions that no step changes.
     """
     if not steps and others is None:
         return "# Nothing has to change.\n"
@@ -100,7 +109,8 @@ def commands(
         ]
     if rollback is not None:
         tool = f"{_TOOL} {rollback}"
-        lines += ["", "# Back to the replicas as they were, if need be:", f"# {tool} --execute{rate}"]
+        lines += ["", "# Back to the replicas as they were, if need be:", *([f"# {refused}"] if refused else [])]
+        lines += [f"# {tool} --execute{rate}"]
     return "\n".join(lines) + "\n"
 
 
@@ -108,8 +118,8 @@ def plan_texts(
     plan: Reassignment, goal: Goal, batches: Sequence[Reassignment], *, throttle: int | None = None
 ) -> dict[str, str]:
     """Return the files of a plan for `goal` in `batches` by name; `throttle` is bytes a second."""
-    back = Reassignment(view=plan.view, rows=plan.rows, replicas=plan.current)
-    files = {"plan.json": reassignment_json(plan), "rollback.json": reassignment_json(back)}
+    back = way_back(plan)
+    files = {PLAN: reassignment_json(plan), "rollback.json": reassignment_json(back)}
     steps = []
     for number, part in enumerate(batches, start=1):
         batch, election = f"batch-{number:02d}.json", f"preferred-election-{number:02d}.json"
@@ -123,5 +133,11 @@ def plan_texts(
     if others.count:
         files[OTHERS] = election_json(others, np.arange(others.count))
     named = OTHERS if others.count else None
-    text = commands(steps, throttle=throttle, rollback="rollback.json" if steps else None, others=named)
+    text = commands(
+        steps,
+        throttle=throttle,
+        rollback="rollback.json" if steps else None,
+        refused=rollback_refused(plan),
+        others=named,
+    )
     return {name: text + "\n" for name, text in files.items()} | {"commands.txt": text}

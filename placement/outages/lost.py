@@ -35,9 +35,10 @@ from typing import TYPE_CHECKING, Final
 import attrs
 import numpy as np
 
-from broker.cluster import BoolArray, ClusterView, Int32Array, Int64Array
+from broker.cluster import PAD, BoolArray, ClusterView, Int32Array, Int64Array
 from broker.errors import UsageError
 from broker.ids import NO_LEADER, BrokerId
+from broker.liveness import Liveness
 from broker.row_flags import any_in_row, count_in_row, first_in_row
 from placement.outages.arrow import column_of, partition_columns, table_of
 from placement.outages.returning import Returns, returns
@@ -164,6 +165,28 @@ def outage(view: ClusterView, lost: Iterable[BrokerId]) -> Outage:
         states=states_of(found, after),
         notes=found.notes,
     )
+
+
+def taken_over(view: ClusterView) -> ClusterView:
+    """Return the view once the controller has fenced the brokers that are stated to be down.
+
+    Whoever comes next leads, and the ISR is without them, but for its last member, which stays.
+    """
+    down = [broker for broker, how in view.down.items() if how is Liveness.STATED_DOWN]
+    table = view.partitions
+    if not down or table.leader is None or table.isr is None:
+        return view
+    found = successions(view)
+    after = np.append(view.broker_ids, NO_LEADER)[after_loss(found, np.zeros(len(view.brokers), dtype=np.bool_)).leader]
+    hit = np.isin(table.leader, down)
+    isr = np.where(np.isin(table.isr, down), PAD, table.isr)
+    isr = np.take_along_axis(isr, np.argsort(isr < 0, axis=1, kind="stable"), axis=1)
+    isr = np.where(any_in_row(isr >= 0)[:, None], isr, table.isr)
+    anew = hit & (after >= 0) & ~any_in_row(isr == after[:, None])
+    isr[anew] = PAD
+    isr[anew, 0] = after[anew]
+    changed = attrs.evolve(table, leader=np.where(hit, after, table.leader).astype(np.int32), isr=isr.astype(np.int32))
+    return attrs.evolve(view, partitions=changed)
 
 
 def after_loss(found: Successions, gone: BoolArray) -> After:

@@ -35,8 +35,8 @@ from placement.placers.usable import CORDONING_SINCE, CORDONS_REFUSED_SINCE
 from placement.planning.completion import NEEDS_ADDED_ONLY_SINCE, unblocked_by_newer_release
 from placement.planning.directories import DirectoryMoves
 from placement.planning.impact import BatchImpact, Impact
-from placement.planning.plan import drain_refused
-from placement.planning.reassignment import BoolMatrix, Reassignment, partition_names
+from placement.planning.plan import drain_of
+from placement.planning.reassignment import BoolMatrix, Reassignment, partition_names, way_back
 
 NAMES_MAX: Final = 5
 
@@ -85,22 +85,14 @@ def _refusals(impact: Impact) -> Iterator[Finding]:
 
 
 def _down(impact: Impact) -> Iterator[Finding]:
-    """Yield the brokers that are down and that targets name: the tool refuses the file, and no copy there completes.
-
-    A broker that is in no ISR may still be catching up, so that only what is new on it is bad.
-    """
+    """Yield the brokers that are down and that targets name: the tool refuses the file, and no copy there completes."""
     view = impact.before
     found = {number: how for batch in impact.batches for number, how in down_targets(batch.plan, view).items()}
     if not found:
         return
-    lagging = [number for number, how in found.items() if how is Liveness.IN_NO_ISR]
-    is_new = any(
-        bool(np.isin(plan.replicas, lagging)[plan.added].any() or np.isin(_new_first(plan), lagging).any())
-        for plan in (batch.plan for batch in impact.batches)
-    )
     yield Finding(
         name="broker-not-live",
-        is_bad=is_new or len(lagging) < len(found),
+        is_bad=True,
         count=len(found),
         sentence=f"Targets name {named_down(dict(sorted(found.items())))}; kafka-reassign-partitions --execute refuses "
         f'the whole file ("Unknown broker id {min(found)}"), as it knows live brokers only'
@@ -135,12 +127,6 @@ def _directories(impact: Impact) -> Iterator[Finding]:
         )
 
 
-def _new_first(plan: Reassignment) -> NDArray[np.int32]:
-    """Return the preferred leaders that a plan makes anew."""
-    first = plan.replicas[:, 0]
-    return first[first != plan.current[:, 0]] if plan.current.shape[1] else first
-
-
 def down_targets(plan: Reassignment, view: ClusterView | None = None) -> dict[BrokerId, Liveness]:
     """Return the down brokers among a plan's targets, ascending, by `view` or the plan's own list."""
     named = set(np.unique(plan.replicas).tolist())
@@ -148,6 +134,17 @@ def down_targets(plan: Reassignment, view: ClusterView | None = None) -> dict[Br
     pairs = zip(view.brokers, view.liveness, strict=True)
     down = {one.id: how for one, how in pairs if how not in (Liveness.ALIVE, Liveness.STOPPING)}
     return {number: how for number, how in down.items() if int(number) in named}
+
+
+def rollback_refused(plan: Reassignment) -> str:
+    """Return why --execute refuses the way back from a plan as things stand; nothing where it takes it."""
+    found = down_targets(way_back(plan))
+    if not found:
+        return ""
+    return (
+        f"rollback.json names {named_down(found)}: --execute refuses the whole file until "
+        f"{'it is' if len(found) == 1 else 'they are'} back"
+    )
 
 
 def named_down(found: Mapping[BrokerId, Liveness]) -> str:
@@ -277,10 +274,10 @@ def drained_if_gone(view: ClusterView, ids: Sequence[int], *, lead: str = "") ->
     if not ids:
         return ""
     gone = f"{lead}if {'it is' if len(ids) == 1 else 'they are'} gone for good: "
-    refused = drain_refused(view, ids)
-    if refused is not None:
-        return f"{gone}a drain is refused as things stand ({refused})"
-    return f"{gone}plan --goal drain --remove {','.join(map(str, ids))}"
+    drain = drain_of(view, ids)
+    if drain.refused is not None:
+        return f"{gone}a drain is refused as things stand ({drain.refused})"
+    return f"{gone}plan --goal {drain.goal} --remove {','.join(map(str, ids))}"
 
 
 def _never_ends(impact: Impact) -> Iterator[Finding]:
@@ -346,6 +343,12 @@ def _min_isr(impact: Impact) -> Iterator[Finding]:
 def _racks(impact: Impact) -> Iterator[Finding]:
     for name, rows, what, is_bad in (
         ("racks-broken", impact.racks_broken, "On fewer racks than could be, and not now", True),
+        (
+            "racks-kept",
+            impact.racks_kept,
+            "Still on fewer racks than could be, though the plan moves them (plan --goal racks restores racks)",
+            False,
+        ),
         ("racks-mended", impact.racks_mended, "On fewer racks than could be now, and no longer after", False),
     ):
         if rows is not None:

@@ -87,7 +87,8 @@ class Impact:
     """Hold what a plan does, in all and batch by batch; `directories` are the copies inside brokers, counted apart.
 
     `after` is the cluster when all batches are complete and preferred leaders elected. `under_min_isr` counts
-    partitions; `fewer_racks` those on fewer racks than they could be, with the rows that the plan restores and breaks.
+    partitions; `fewer_racks` those on fewer racks than they could be, with the rows that the plan
+    restores, moves and leaves so, and breaks.
     """
 
     release: Release
@@ -100,6 +101,7 @@ class Impact:
     under_min_isr: States
     fewer_racks: States
     racks_mended: Int64Array | None
+    racks_kept: Int64Array | None
     racks_broken: Int64Array | None
     has_links: bool
 
@@ -155,7 +157,10 @@ def impact(
         batches.append(batch)
         view = after
     directories = directory_moves([batch.plan for batch in batches])
-    broken_before, broken_after = _fewer_racks(before), _fewer_racks(view)
+    were_crowded, crowded = fewer_racks(before), fewer_racks(view)
+    moved = np.zeros(before.partitions.count, dtype=np.bool_)
+    for batch in batches:
+        moved[batch.plan.rows[batch.plan.added.any(axis=1)]] = True
     return Impact(
         release=release,
         zookeeper=zookeeper,
@@ -165,9 +170,10 @@ def impact(
         brokers=_brokers(before, view, batches, directories),
         directories=directories,
         under_min_isr=_min_isr_states([before, *(batch.plan.view for batch in batches[1:]), view]),
-        fewer_racks=_rack_states(broken_before, broken_after),
-        racks_mended=None if broken_before is None or broken_after is None else _rows(broken_before & ~broken_after),
-        racks_broken=None if broken_before is None or broken_after is None else _rows(broken_after & ~broken_before),
+        fewer_racks=_rack_states(were_crowded, crowded),
+        racks_mended=None if were_crowded is None or crowded is None else _rows(were_crowded & ~crowded),
+        racks_kept=None if were_crowded is None or crowded is None else _rows(moved & were_crowded & crowded),
+        racks_broken=None if were_crowded is None or crowded is None else _rows(crowded & ~were_crowded),
         has_links=links is not None and links.is_limited,
     )
 
@@ -258,7 +264,7 @@ def _min_isr_states(views: Sequence[ClusterView]) -> States:
     return States(before=int(flags[0].sum()), during=int(during.sum()), after=int(flags[-1].sum()))
 
 
-def _fewer_racks(view: ClusterView) -> BoolArray | None:
+def fewer_racks(view: ClusterView) -> BoolArray | None:
     """Return which partitions stand on fewer racks than they could, bool[P]; a broker that is down is on none."""
     if not view.racks:
         return None

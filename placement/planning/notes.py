@@ -18,7 +18,7 @@ from broker.units import format_size
 from broker.wording import counted
 from placement.balance.rack_limits import rack_limits
 from placement.planning.completion import OTHERS, Completion, completion, elected_besides, unblocked_by_newer_release
-from placement.planning.findings import down_targets, drained_if_gone, named, named_down
+from placement.planning.findings import down_targets, drained_if_gone, named, named_down, rollback_refused
 from placement.planning.goal import Goal, brokers_named, copy_sizes, excluded_rows
 from placement.planning.plan import Plan
 from placement.planning.reassignment import Reassignment
@@ -87,6 +87,8 @@ def _notes(plan: Plan, done: Completion) -> Iterator[str]:
             f"the plan names {named_down(down)}: kafka-reassign-partitions --execute knows live brokers only and "
             "refuses the whole file until they are back"
         )
+    if not down and (refused := rollback_refused(moved)):
+        yield refused
     yield from _waiting(moved, done)
     single = int(np.count_nonzero(any_in_row(moved.added) & (count_in_row(moved.current >= 0) == 1)))
     if single:

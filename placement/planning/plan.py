@@ -29,6 +29,7 @@ Example: broker 3 joins brokers 1 and 2, which hold three partitions of factor 1
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import attrs
 import numpy as np
@@ -39,10 +40,12 @@ from broker.ids import BrokerId
 from broker.row_flags import any_in_row, count_in_row, members
 from placement.planning.certificate import Proof, TopicProof
 from placement.planning.check import Certificate, Tally, faults, tally
+from placement.planning.completion import completed_view
 from placement.planning.even_bytes import solve_bytes
 from placement.planning.exchange import solve
 from placement.planning.given import Given, replica_question, staying_leaders, target_rows
 from placement.planning.goal import Goal, with_added
+from placement.planning.impact import fewer_racks
 from placement.planning.problem import Bounds, InfeasibleError, Problem, Solution
 from placement.planning.question import first_without_place
 from placement.planning.reassignment import Reassignment, packed, widened
@@ -116,18 +119,34 @@ def make_plan(view: ClusterView, goal: Goal) -> Plan:
     )
 
 
-def drain_refused(view: ClusterView, ids: Sequence[int]) -> str | None:
-    """Return why the plan that drains brokers is refused, None if it is made.
+@attrs.frozen(kw_only=True)
+class Drain:
+    """Say by which goal brokers are drained, or why that is refused.
 
-    Above 100,000 partitions None says that it was not tried.
+    Goal `racks` is that of a drain that would leave partitions it moves on fewer racks than they could stand on.
     """
+
+    goal: str = "drain"
+    refused: str | None = None
+
+
+def drain_of(view: ClusterView, ids: Sequence[int]) -> Drain:
+    """Return how brokers are drained; above 100,000 partitions no plan is tried."""
     if view.partitions.count > _TRIED_PARTITIONS_MAX:
-        return None
+        return Drain()
+    remove = tuple(BrokerId(each) for each in ids)
     try:
-        make_plan(view, Goal(kind="drain", remove=tuple(BrokerId(each) for each in ids)))
+        plan = make_plan(view, Goal(kind="drain", remove=remove))
     except (RefusedError, UsageError) as refused:
-        return str(refused)
-    return None
+        return Drain(refused=str(refused))
+    moved = plan.reassignment
+    crowded = fewer_racks(completed_view(moved))
+    if crowded is None or not crowded[moved.rows].any():
+        return Drain()
+    with suppress(RefusedError, UsageError):
+        make_plan(view, Goal(kind="racks", remove=remove))
+        return Drain(goal="racks")
+    return Drain()
 
 
 def _loads(rows: Int32Array, count: int) -> Int64Array:

@@ -33,9 +33,10 @@ from broker.wording import counted, listed
 from placement.formats.capacity import CAPACITY_BYTES_MAX, Capacities, read_capacities
 from placement.formats.parsed import ParsedDump
 from spark_analysis.cli.commands import PROGRAM
-from spark_analysis.sources.dumps import FORMATS, DumpInput, read_named, stated_of, with_racks, with_sizes
+from spark_analysis.sources.dated_names import of_path
+from spark_analysis.sources.dumps import FORMATS, DumpInput, as_stated, read_named, stated_of, with_racks, with_sizes
 from spark_analysis.sources.files import read_small_file
-from spark_analysis.sources.inputs import are_empty, dump_inputs, moment, racks_in, standard_input
+from spark_analysis.sources.inputs import are_empty, by_dates, dump_inputs, moment, racks_in, standard_input
 from spark_analysis.tables.answers import answer_text, write_answer
 
 _SUMMARY: Final = "{kind}.json"
@@ -98,7 +99,11 @@ def cluster_options(command: Callable[..., int]) -> Callable[..., int]:
                 help="Capacities of the brokers: Cruise Control's capacity.json, or CSV lines "
                 "broker,disk_bytes,network_in,network_out (bytes, bytes a second; -1 is every other broker).",
             ),
-            click.option("--cluster", metavar="NAME", help="Cluster to take where DUMP describes several."),
+            click.option(
+                "--cluster",
+                metavar="NAME",
+                help="Cluster to take where DUMP describes several, without the date in its name its last moment.",
+            ),
             click.option(
                 "--at",
                 metavar="OFFSET|TIME",
@@ -194,6 +199,10 @@ def give_answer(
     if known:
         summary = {**summary, "known": [each.as_json() for each in known]}
     as_text = answer_text(summary)
+    if options.out is not None:  # First, as whoever reads what is printed may stop reading.
+        files: dict[str, pa.Table | str] = {f"{name}.parquet": table for name, table in tables.items()}
+        files |= {summary_name or _SUMMARY.format(kind=kind): as_text, **(texts or {})}
+        write_answer(options.out, kind, files)
     if options.as_json:
         click.echo(as_text, nl=False)
     else:
@@ -205,9 +214,6 @@ def give_answer(
         for each in shown:
             console.print(each)
     if options.out is not None:
-        files: dict[str, pa.Table | str] = {f"{name}.parquet": table for name, table in tables.items()}
-        files |= {summary_name or _SUMMARY.format(kind=kind): as_text, **(texts or {})}
-        write_answer(options.out, kind, files)
         click.echo(f"Written: {printable(str(options.out))}", err=options.as_json)
 
 
@@ -222,15 +228,23 @@ def shown_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
 
 def _chosen_input(inputs: Sequence[DumpInput], cluster: str | None) -> tuple[DumpInput, ...]:
-    """Return the one of several inputs that bears the name `cluster`."""
-    found = tuple(each for each in inputs if each.name == cluster)
+    """Return the one of several inputs that bears the name `cluster`, else the last moment of that cluster."""
+    found = [each for each in inputs if each.name == cluster]
+    if not found and cluster is not None:
+        dated = [each for each in by_dates(inputs) if each.cluster == cluster]
+        for each in dated[-1:] if len(dated) > 1 else ():
+            said = f"--cluster {cluster}: taken is the last of {counted(len(dated), 'moment')}, {each.moment}"
+            click.echo(printable(f"{PROGRAM}: note: {said}"), err=True)
+        found = dated[-1:]
     if len(found) != 1:
         raise UsageError(_which([str(each.name) for each in inputs], cluster, "DUMP"))
-    return found
+    return (found[0],)
 
 
 def _chosen(views: Sequence[ClusterView], cluster: str | None, dump: DumpInput) -> ClusterView:
     found = [view for view in views if cluster in (None, view.name)]
+    if not found:
+        found = [view for view in views if of_path(view.name, has_ending=False).cluster == cluster]
     if len(found) != 1:
         raise UsageError(_which([view.name for view in views], cluster, dump.source or dump.path))
     return found[0]
@@ -258,7 +272,7 @@ def _completed(view: ClusterView, account: ParsedDump, options: ClusterOptions) 
     if sized.account is not None:
         _warn_of_rejects(sized.account)
     (view,) = sized.parsed.clusters
-    return with_min_isr(view.with_stated(dict(stated_of(options.down, options.alive))), options.min_isr)
+    return with_min_isr(as_stated(view, stated_of(options.down, options.alive)), options.min_isr)
 
 
 def _with_racks(account: ParsedDump, dump: DumpInput, options: ClusterOptions) -> ParsedDump:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import attrs
@@ -15,6 +16,7 @@ from broker.ids import BrokerId, broker_id
 from broker.releases import NEWEST, Release
 from placement.formats.documents import JSON_BYTES_MAX
 from placement.formats.one_topic import ZOOKEEPER
+from placement.formats.plan_files import PLAN
 from placement.formats.plans import ParsedPlan, read_plan
 from placement.outages.look_ahead import LookAhead, look_ahead
 from placement.planning.completion import KRAFT_ASSUMED_SINCE, ZOOKEEPER_UNTIL
@@ -101,7 +103,8 @@ def impact_command(options: ImpactOptions) -> int:
 
     \b
     A PLAN is the JSON of kafka-reassign-partitions (also what --generate
-    prints), a map of topicmappr, or Cruise Control's answer with proposals.
+    prints), the folder of `plan --out`, a map of topicmappr, or Cruise
+    Control's answer with proposals.
     Several are batches, run in the order given; - is standard input, for one
     PLAN or for DUMP. Exit status 1 is a finding that should stop the plan:
     something is refused by Kafka, never completes, runs a disk over, loses
@@ -157,6 +160,7 @@ def _read(path: str, view: ClusterView) -> ParsedPlan:
         with standard_input((DumpInput(STDIN, STDIN),)) as (saved,):
             data = read_small_file(saved.path, size_bytes_max=JSON_BYTES_MAX)
     else:
+        path = str(Path(path) / PLAN) if Path(path).is_dir() else path
         data = read_small_file(path, size_bytes_max=JSON_BYTES_MAX)
     plan = read_plan([data], source=path, view=view)
     if plan.rows_rejected:

@@ -22,6 +22,7 @@ from broker.errors import InputError, UsageError
 from broker.units import format_size
 from placement.formats.certificates import Certified, digest, isr_digest, read_certificate, sizes_digest
 from placement.formats.documents import parse_object
+from placement.formats.plan_files import PLAN
 from placement.planning.check import Tally, faults, tally
 from placement.planning.given import target_rows
 from placement.planning.goal import with_added
@@ -92,12 +93,12 @@ def check_folder(folder: Path, dump: ClusterView | None) -> Checked:
     Raises InputError for a folder without a plan.
     """
     path = folder / "certificate.json"
-    if not any((folder / name).exists() for name in (path.name, "plan.json", "commands.txt")):
+    if not any((folder / name).exists() for name in (path.name, PLAN, "commands.txt")):
         raise InputError("is missing; a plan's folder has it", source=str(path))
     try:
         certified = read_certificate(read_text(path), source=path.name)
         view = _view(folder / "input.parquet", certified)
-        plan, found = read_reassignment(folder / "plan.json", view)
+        plan, found = read_reassignment(folder / PLAN, view)
     except InputError as error:
         return Checked(folder=str(folder), tally=None, faults=(str(error),))
     plan = plan.take(np.argsort(plan.rows))  # plan.json lists topics by name, the plan in the order of its input.

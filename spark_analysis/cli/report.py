@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +13,7 @@ import click
 from broker.cli import EXIT_REFUSED, FiniteRange, printable, takes
 from broker.cli_options import COUNT, idle_without
 from broker.known import Known
+from broker.wording import listed
 from placement.balance.measures import TOLERANCE
 from placement.formats.racks import Racks
 from spark_analysis.answers.registry import Asked, asked_of
@@ -28,6 +30,7 @@ from spark_analysis.sources.inputs import (
     STDIN,
     STDIN_NAME,
     are_empty,
+    by_dates,
     check_inputs,
     dump_inputs,
     moment,
@@ -215,6 +218,8 @@ def _report(inputs: Sequence[DumpInput], racks: Racks | None, options: ReportOpt
         grouping=grouping_of(inputs),
         skipped=skipped_in(options.dumps),
     )
+    if options.moments is None:
+        _hint_at_moments(inputs)
     result = run_job(job, info, options, is_small=sum(size_bytes(dump.path) for dump in inputs) < LOCAL_BYTES_MAX)
     _warn(result, options.place)
     failed = failures(result, gates, tolerance=options.tolerance / 100)
@@ -223,6 +228,17 @@ def _report(inputs: Sequence[DumpInput], racks: Racks | None, options: ReportOpt
     known = [Known.of_text(row.facts.known) for row in result.current_rows if row.facts.known]
     lacks = any(each.partial or each.racks_missing for each in known)
     return EXIT_REFUSED if failed or (options.strict and (result.rows_rejected or lacks)) else 0
+
+
+def _hint_at_moments(inputs: Sequence[DumpInput]) -> None:
+    """Say on standard error that dumps whose names differ in a date alone can be taken as moments of one cluster."""
+    if len(inputs) == 1 or inputs[0].series is not None:
+        return
+    counts = Counter(each.cluster for each in by_dates(inputs) if each.moment)
+    several = [str(name) for name, count in counts.items() if count > 1]
+    if several:
+        said = f"{listed(several[:3], len(several))}: several dates; --moments orders them, and says what got worse"
+        click.echo(printable(f"{PROGRAM}: note: {said}"), err=True)
 
 
 def _warn(result: Report, out: Place) -> None:

@@ -18,12 +18,14 @@ from broker.cli import EXIT_REFUSED, printable, takes
 from broker.cli_options import COUNT
 from broker.cluster import BoolArray, ClusterView, Int64Array
 from broker.errors import RefusedError
+from broker.liveness import Liveness
 from broker.wording import counted
 from placement.cli import parse_broker_list
 from placement.outages.arrow import partition_columns, table_of
 from placement.outages.restart_budget import EMPTY, MARGIN_MAX
 from placement.outages.restart_savings import Saving, savings
 from placement.outages.restarts import RestartSchedule, restart_schedule, schedule_table
+from placement.planning.findings import drained_if_gone
 from spark_analysis.cli.cluster_inputs import (
     ClusterOptions,
     answer_options,
@@ -105,7 +107,7 @@ def roll(options: RollOptions) -> int:
                 despite_out_of_sync=options.despite_out_of_sync,
             )
         except RefusedError as refused:
-            raise RefusedError(f"{refused}{_DESPITE}") from None
+            raise RefusedError(f"{refused}{_DESPITE}{drained_if_gone(view, _dead(view), lead='; ')}") from None
         fewer = savings(view, found)
         give_answer(
             options,
@@ -159,6 +161,7 @@ def summary_of(
             }
             for each in fewer
         ],
+        "if_gone_for_good": drained_if_gone(view, _dead(view)) or None,
         "notes": list(found.limits.notes),
     }
 
@@ -196,6 +199,8 @@ def _shown(
         named = [str(broker) for broker, _ in listed]
         shown = ", ".join(named[:_BROKERS_SHOWN_MAX]) + (", …" if len(named) > _BROKERS_SHOWN_MAX else "")
         yield Text(f"  left out ({reason}): {'broker' if len(named) == 1 else 'brokers'} {shown}")
+    if dead := _dead(view):
+        yield Text(printable(f"  {drained_if_gone(view, dead)}"))
     if not found.batches:
         return
     yield Text()
@@ -216,6 +221,11 @@ def _shown(
             verb = f"Move or grow {'this' if each.rows.size == 1 else f'these {each.rows.size}'}"
             takes_ = f"it takes {counted(each.batch_count, 'batch', 'batches')} instead of {len(found.batches)}"
             yield Text(printable(f"  {verb} and {takes_}: {names}"))
+
+
+def _dead(view: ClusterView) -> list[int]:
+    """Return the brokers that are down and are not stopping: they may be gone for good."""
+    return [int(broker) for broker, how in view.down.items() if how is not Liveness.STOPPING]
 
 
 def _most_at_once(found: RestartSchedule) -> int:

@@ -66,10 +66,10 @@ class Commands:
         target = ("--from-target",) if plan.from_target else ()
         return self._line("plan", (*target, "--check", self._folder(plan)))
 
-    def drain(self, broker_ids: Sequence[int]) -> str | None:
-        """Return the command that plans to move everything away from these brokers; None if it cannot be shown."""
+    def drain(self, broker_ids: Sequence[int], goal: str) -> str | None:
+        """Return the command that plans, by `goal`, to empty these brokers; None if it cannot be shown."""
         listed = ",".join(map(str, broker_ids))
-        return self._line("plan", ("--goal", "drain", "--remove", listed, "--out", f"{self.folder}-drain"))
+        return self._line("plan", ("--goal", goal, "--remove", listed, "--out", f"{self.folder}-drain"))
 
     def election(self, kind: str) -> str | None:
         """Return the command that holds an election, preferred or unclean, of the partitions in its file."""

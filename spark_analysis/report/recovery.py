@@ -65,7 +65,7 @@ def _steps(detail: ClusterDetail, commands: Commands | None) -> Iterator[NextSte
         stays = returning and not _of(detail, UNCLEAN)
         refused = None if returning else down[0].refused
         can_drain = not stays and _left_is_enough(detail, brokers) and refused is None
-        line = commands.drain(brokers) if can_drain and commands is not None else None
+        line = commands.drain(brokers, down[0].goal or "drain") if can_drain and commands is not None else None
         why = "" if refused is None else f"; a drain is refused as things stand ({refused})"
         yield NextStep(DOWN, _down_in_words(down, can_drain, after=bool(returning)) + why, line)
 

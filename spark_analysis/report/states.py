@@ -1,10 +1,10 @@
 """List the states that a partition should not be in, and name a cluster's worst finding in words.
 
-What it decides: the order of urgency. A partition without a leader serves nobody now; one under min-ISR refuses writes
-of acks=all; one at min-ISR will after the next loss; and so on. After the states come skews: the one first that needs
-the largest share of its quantity to move, if it is more than the tolerance, 1 % unless the
-user gives another. Only what can be reached without breaking the
-rack rule is held against a cluster, and a number of moves that may not be enough is called "at least".
+What it decides: the order of urgency. A partition without a leader serves nobody now; one with a sole live copy
+loses records with one broker more; one under min-ISR refuses writes of acks=all; one at min-ISR will after the next
+loss; and so on. After the states come skews: the one first that needs the largest share of its quantity to move, if it
+is more than the tolerance, 1 % unless the user gives another. Only what can be reached without breaking the rack rule
+is held against a cluster, and a number of moves that may not be enough is called "at least".
 
 Source: the names are those of `kafka-topics --describe` and of Kafka's own metrics (OfflinePartitionsCount,
 UnderMinIsrPartitionCount, AtMinIsrPartitionCount, UnderReplicatedPartitions, PreferredReplicaImbalanceCount), 4.0.
@@ -63,6 +63,13 @@ _ALIASES: Final = {"fewer_racks": ("rack_spread",)}
 
 STATES: Final = (
     State("leaderless_count", "without a leader", "no leader", "has no leader", "have no leader"),
+    State(
+        "sole_copy_count",
+        "with a sole live copy",
+        "sole copy",
+        "has a sole live copy, one broker from loss",
+        "have a sole live copy, one broker from loss",
+    ),
     State("under_min_isr_count", "under min-ISR", "under min-ISR", "is under min-ISR", "are under min-ISR"),
     # A topic whose factor is its min.insync.replicas is always here: a fact about its settings, no alarm.
     State("at_min_isr_count", "at min-ISR", "at min-ISR", "is at min-ISR", "are at min-ISR", alarm=False),
@@ -86,8 +93,8 @@ STATES: Final = (
 )
 
 # A state comes before any skew; being at min-ISR or led by another replica is worth a word only after skews.
-_URGENT: Final = ("leaderless", "under_min_isr", "under_replicated", "fewer_racks")
-_OF_ISR: Final = ("leaderless", "under_min_isr", "under_replicated")
+_URGENT: Final = ("leaderless", "sole_copy", "under_min_isr", "under_replicated", "fewer_racks")
+_OF_ISR: Final = ("leaderless", "sole_copy", "under_min_isr", "under_replicated")
 _BEST_WORTH_A_WORD: Final = 1.1  # From here on, some broker has more than an equal share even at best.
 _VERBS: Final = {
     "replicas": "holds {} times its share of replicas",

@@ -4,12 +4,13 @@ The task that reads an input opens its path, on an executor too; nothing read be
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
 import attrs
 
+from broker.cluster import ClusterView
 from broker.errors import BrokersideError, CorruptDataError, InputError, UsageError
 from broker.ids import BrokerId
 from broker.liveness import Liveness
@@ -40,6 +41,7 @@ from placement.formats.read import FORMATS as TEXT_FORMATS
 from placement.formats.read import HEAD_BYTES, check_head, read_dump
 from placement.formats.sizes import read_sizes
 from placement.formats.text import escaped
+from placement.outages.lost import taken_over
 from spark_analysis.sources.dated_names import of_path
 from spark_analysis.sources.files import (
     COMPRESSED,
@@ -190,8 +192,13 @@ def read_named(dump: DumpInput) -> ParsedDump:
     parsed = read_input(dump.path, format=dump.format, name=dump.name, moments=dump.moments, source=dump.source)
     if not dump.stated:
         return parsed
-    last = parsed.clusters[-1].with_stated(dict(dump.stated))
+    last = as_stated(parsed.clusters[-1], dump.stated)
     return attrs.evolve(parsed, clusters=(*parsed.clusters[:-1], last))
+
+
+def as_stated(view: ClusterView, stated: Iterable[tuple[BrokerId, Liveness]]) -> ClusterView:
+    """Return a view with what the user states of brokers: those that are down lead nothing, and others took over."""
+    return taken_over(view.with_stated(dict(stated)))
 
 
 def stated_of(down: str | None, alive: str | None) -> tuple[tuple[BrokerId, Liveness], ...]:

@@ -89,6 +89,14 @@ def dump_inputs(
     return with_short_names(as_moments(inputs, given), given) if are_moments else tuple(inputs)
 
 
+def by_dates(inputs: Sequence[DumpInput]) -> tuple[DumpInput, ...]:
+    """Return the inputs as moments of clusters where their names have dates or numbers, as --moments takes them."""
+    own = [(encodable(name_of(each.path)), encodable(each.path)) for each in inputs]
+    return as_moments(
+        inputs, [None if each.name in names else each.name for each, names in zip(inputs, own, strict=True)]
+    )
+
+
 def source_of(path: str) -> str | None:
     """Return what errors and tables call a path that is not UTF-8; None where it is, as they call it by itself."""
     return None if encodable(path) == path else encodable(path)

@@ -33,7 +33,7 @@ from placement.planning.completion import completed_view, completion
 from placement.planning.goal import Goal, as_targeted, copy_sizes
 from placement.planning.moves import Moves
 from placement.planning.notes import notes_of
-from placement.planning.plan import Plan, drain_refused, make_plan
+from placement.planning.plan import Drain, Plan, drain_of, make_plan
 from spark_analysis.tables.cluster_rows import Rows
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.limits import (
@@ -246,14 +246,15 @@ def recovery_rows(view: ClusterView) -> Iterator[Row]:
     if elects.any():
         yield _step(view, "unclean-election", distinct_ids(unled.elected[elects]), unled.rows[elects])
     dead = [broker for broker, found in view.down.items() if found is not Liveness.STOPPING]
-    refused = drain_refused(view, dead) if dead else None
+    drain = drain_of(view, dead) if dead else Drain()
     for how in dict.fromkeys(each for each in view.down.values() if each is not Liveness.STOPPING):
         brokers = [broker for broker, found in view.down.items() if found is how]
         held = int(np.count_nonzero(any_in_row(np.isin(view.partitions.replicas, brokers))))
         if held:
             yield _step(view, "down", brokers, role=how.value) | {
                 "partition_count": held,
-                "refused": None if refused is None else of_plan(refused),
+                "goal": drain.goal,
+                "refused": None if drain.refused is None else of_plan(drain.refused),
             }
     preferred = preferred_rows(view)
     if preferred.size and view.partitions_complete:

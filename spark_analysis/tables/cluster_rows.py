@@ -26,6 +26,7 @@ from spark_analysis.tables.scan import sorted_rows
 
 WORST_FIRST: Final = (
     "leaderless_count",
+    "sole_copy_count",
     "under_min_isr_count",
     "under_replicated_count",
     "fewer_racks_count",
@@ -123,10 +124,10 @@ def _summed(column: Int64Array | None, place: Int64Array, count: int, kept: Any)
 def ranked(facts: pa.Table) -> pa.Table:
     """Return the rows in order of cluster and placer, with the rank that says where to look first.
 
-    Clusters are compared by: partitions without a leader; under min-ISR; under-replicated; on fewer racks than
-    possible; then the share of replicas plus the share of leaders to move until brokers are at their best, shares up to
-    `placement.balance.measures.TOLERANCE` counting as none. More is worse, unknown counts as none, and
-    equals stand in order of number and placer. Earlier moments of clusters come after all that are the last.
+    Clusters are compared by: partitions without a leader; with a sole live copy; under min-ISR; under-replicated; on
+    fewer racks than possible; then the share of replicas plus the share of leaders to move until brokers are at their
+    best, shares up to `placement.balance.measures.TOLERANCE` counting as none. More is worse, unknown counts as none,
+    and equals stand in order of number and placer. Earlier moments of clusters come after all that are the last.
     """
     rows = sorted_rows(facts, schemas.FACTS.column_names[:2])
     is_past: Any = pc.is_in(rows["cluster_id"], pc.drop_null(pc.unique(rows["previous_cluster_id"])))

@@ -11,7 +11,7 @@ from broker.errors import UsageError
 from broker.ids import BrokerId
 from broker.liveness import Liveness
 
-ALIVE, STATED_DOWN, FENCED, STOPPING, UNREGISTERED, OFFLINE, IN_NO_ISR = Liveness
+ALIVE, STATED_DOWN, FENCED, STOPPING, UNREGISTERED, OFFLINE, ISR_UNLED, IN_NO_ISR = Liveness
 REPLICAS = [[1, 2], [2, 3], [3, 1]]
 FULL = [[1, 2], [2, 3], [3, 1]]
 WITHOUT_3 = [[1, 2], [2, -1], [1, -1]]
@@ -24,7 +24,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[int, Liveness]]] = {
     "3 is in one ISR": ({"isr": [[1, 2], [2, 3], [1, -1]], "leader": [1, 2, 1]}, {}),
     "3 is in the ISR of a partition without a leader": (
         {"isr": [[1, 2], [2, -1], [3, -1]], "leader": [1, 2, -1]},
-        {3: IN_NO_ISR},
+        {3: ISR_UNLED},
     ),
     "3 is not in sync with a partition that nobody leads": (
         {"isr": [[1, 2], [2, -1], [1, -1]], "leader": [1, -1, -1]},

@@ -28,7 +28,15 @@ def states(view: ClusterView, default: int | None) -> dict[str, list[int]]:
     assert table.leader is not None
     assert table.isr is not None
     found: dict[str, list[int]] = {
-        name: [] for name in ("leaderless", "under_min_isr", "at_min_isr", "under_replicated", "not_preferred_leader")
+        name: []
+        for name in (
+            "leaderless",
+            "sole_copy",
+            "under_min_isr",
+            "at_min_isr",
+            "under_replicated",
+            "not_preferred_leader",
+        )
     }
     facts = zip(table.leader.tolist(), rows_of(table.isr), rows_of(table.replicas), strict=True)
     for index, (leader, isr, replicas) in enumerate(facts):
@@ -36,6 +44,8 @@ def states(view: ClusterView, default: int | None) -> dict[str, list[int]]:
         least = default if shown is None else shown
         if leader == -1:
             found["leaderless"].append(index)
+        if leader != -1 and len(isr) < len(replicas) and len(set(isr) - set(view.down)) == 1:
+            found["sole_copy"].append(index)
         if least is not None and (leader == -1 or len(isr) < least):
             found["under_min_isr"].append(index)
         if least is not None and len(isr) == least:

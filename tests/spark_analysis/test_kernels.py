@@ -193,7 +193,7 @@ def test_every_partition_of_a_dump_has_a_row_with_all_that_is_wrong(tmp_path: Pa
     assert [row["partition"] for row in rows if row["leaderless"]] == [3]
     assert (rows[3]["leader"], rows[4]["leader"]) == (-1, 2)
     assert rows[3]["broken"] == ["leaderless", "under-min-isr", "at-min-isr", "under-replicated"]
-    assert rows[4]["broken"] == ["at-min-isr", "under-replicated", "not-preferred-leader"]
+    assert rows[4]["broken"] == ["sole-copy", "at-min-isr", "under-replicated", "not-preferred-leader"]
     assert {tuple(row["missing_from_isr"]) for row in rows} == {(1,)}
     assert {(row["cluster"], row["topic"], row["fewer_racks"], row["size_bytes"]) for row in rows} == {
         (str(text), "t", None, None)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.clusters import Clusters
 from broker.ids import BrokerId
+from broker.liveness import Liveness
 from placement.balance.audit import explain_states, partition_states, rack_audit, state_counts
 from placement.balance.constraints import Violation
 from placement.balance.definitions import STATES
@@ -73,7 +74,7 @@ def test_states_are_those_of_a_plain_loop(drawn: ClusterView, default: int | Non
 def test_a_state_whose_input_is_missing_is_none() -> None:
     shown = view([[1, 2]])
     counts = state_counts(Clusters.of_view(shown), partition_states(shown))
-    assert counts == {name: [None] for name in list(STATES)[:5]}
+    assert counts == {name: [None] for name in list(STATES)[:6]}
     found = partition_states(view([[1, 2]], least=None, leader=[1], isr=[[1, -1]]))
     assert (found.under_min_isr, found.at_min_isr, rows(found.under_replicated)) == (None, None, [0])
 
@@ -88,6 +89,23 @@ def test_a_topic_that_does_not_show_its_min_insync_replicas_is_not_judged_beside
     table = attrs.evolve(shown.partitions, topic_index=[0, 1])
     two = attrs.evolve(shown, topics=(*shown.topics, TopicView("u")), partitions=table)
     assert rows(partition_states(two).under_min_isr) == [0]
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ({"leader": [1], "isr": [[1]]}, [0]),
+        ({"leader": [1], "isr": [[1, 2]]}, []),
+        ({"leader": [-1], "isr": [[3]]}, []),
+        ({"leader": [1], "isr": [[1]], "elr": [[2]]}, []),
+        ({"leader": [1], "isr": [[1]], "elr": [[4]]}, [0]),  # Broker 4 is fenced.
+        ({"leader": [1], "isr": [[1]], "adding": [[2, 4]]}, []),
+    ],
+)
+def test_a_sole_live_copy_is_one_broker_from_loss(columns: dict[str, Any], expected: list[int]) -> None:
+    shown = view([[1, 2, 4]], **columns)
+    stated = {BrokerId(4): Liveness.FENCED, BrokerId(2): Liveness.ALIVE}
+    assert rows(partition_states(shown.with_stated(stated)).sole_copy) == expected
 
 
 def test_a_leaderless_partition_can_be_at_min_isr_as_in_kafka() -> None:

@@ -227,7 +227,7 @@ def test_a_partition_that_keeps_too_few_in_sync_is_under_min_isr_once_complete()
     view = cluster([[1, 2, 3]], isr=[[1, 2]])
     found = impact([Reassignment(view=view, rows=[0], replicas=[[1, 3]])], release=Release("3.7"))
     assert attrs.astuple(found.under_min_isr) == (0, 1, 1)
-    assert [each.name for each in findings(found) if each.is_bad] == ["under-min-isr"]
+    assert [each.name for each in findings(found) if each.is_bad] == ["broker-not-live", "under-min-isr"]
 
 
 def test_the_disk_of_a_broker_is_fullest_before_anything_is_freed() -> None:

@@ -10,8 +10,10 @@ from pathlib import Path
 import attrs
 import pytest
 
+from broker.cli import run
 from broker.errors import InputError, UsageError
 from spark_analysis.cli.cluster_inputs import Cluster, ClusterOptions, give_answer, read_cluster, shown_table
+from spark_analysis.cli.commands import brokerside
 
 REAL = Path(__file__).parents[2] / "real_data"
 DESCRIBE = (
@@ -128,3 +130,55 @@ def test_a_dump_that_is_no_whole_cluster_is_refused(tmp_path: Path, text: str, s
 def test_a_moment_beyond_the_end_of_a_log_is_said(at: str, is_said: bool, capsys: pytest.CaptureFixture[str]) -> None:
     assert read(REAL / "kraft-4.3" / "__cluster_metadata-0", at=at).view.partitions.count
     assert ("beyond the end of the log, offset 404; the end is taken" in capsys.readouterr().err) == is_said
+
+
+NORTH, SOUTH = (REAL / f"reported/daily/{name}-2026-11-28.txt" for name in ("north", "south"))
+
+
+@pytest.mark.parametrize("command", ["roll", "outage", "plan", "impact"])
+def test_a_cluster_is_chosen_by_its_name_without_the_date(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "plan.json").write_text('{"version":1,"partitions":[{"topic":"orders","partition":0,"replicas":[1]}]}')
+    plan = [str(tmp_path)] if command == "impact" else []
+    more = ["--despite-out-of-sync"] if command == "roll" else []
+    found = []
+    for dump, name in ((NORTH.parent, "north"), (NORTH.parent, NORTH.stem), (NORTH, "north")):
+        run(brokerside, "brokerside", [command, str(dump), *plan, "--cluster", name, "--json", *more])
+        out, err = capsys.readouterr()
+        found.append(json.loads(out)["known"])
+        told = "brokerside: note: --cluster north: taken is the last of 2 moments, 2026-11-28\n"
+        assert (told in err) == (dump != NORTH and name == "north")
+    assert found[0] == found[1] == found[2]
+    assert run(brokerside, "brokerside", [command, str(NORTH), *plan, "--cluster", "south"]) == 2
+    assert "there are 'north-2026-11-28'" in capsys.readouterr().err
+
+
+def test_impact_takes_the_folder_of_a_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "planned"
+    assert run(brokerside, "brokerside", ["plan", str(SOUTH), "--out", str(folder)]) == 0
+    capsys.readouterr()
+    said = []
+    for plan in (folder, folder / "plan.json"):
+        assert run(brokerside, "brokerside", ["impact", str(SOUTH), str(plan), "--json"]) == 0
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1]
+    assert run(brokerside, "brokerside", ["impact", str(SOUTH), str(tmp_path)]) == 2
+    assert capsys.readouterr().err.startswith(f"brokerside: {tmp_path / 'plan.json'}: ")
+
+
+@pytest.mark.parametrize(
+    ("dumps", "option", "hinted"),
+    [
+        ([NORTH.parent], (), True),
+        ([NORTH, SOUTH], (), False),
+        ([NORTH.parent], ("--moments",), False),
+        ([NORTH.parent], ("--separate",), False),
+    ],
+)
+def test_a_report_of_dated_names_hints_at_moments(
+    dumps: list[Path], option: tuple[str, ...], hinted: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(brokerside, "brokerside", ["report", *map(str, dumps), *option, "--out", str(tmp_path)]) == 0
+    said = "brokerside: note: north, south: several dates; --moments orders them, and says what got worse\n"
+    assert (said in capsys.readouterr().err) == hinted

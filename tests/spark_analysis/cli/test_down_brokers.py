@@ -13,7 +13,11 @@ from spark_analysis.sources.dumps import DumpInput, read_named
 from spark_analysis.tables.advice_rows import BALANCE, LEADERS, plan_rows
 
 DEAD = Path(__file__).parents[2] / "real_data" / "reported"
-DOWN = {"60-dead3": (3, "in no ISR"), "d-offline": (5, "every replica offline"), "c-sole-in-sync": (34, "in no ISR")}
+DOWN = {
+    "60-dead3": (3, "in no ISR"),
+    "d-offline": (5, "every replica offline"),
+    "c-sole-in-sync": (34, "only in the ISR of partitions without a leader"),
+}
 LIVE = {"60-dead3": 2, "d-offline": 2, "c-sole-in-sync": 32}
 LIVE_BROKERS = {"60-dead3": [1, 2, 4], "d-offline": [1, 2, 3], "c-sole-in-sync": [31, 32, 33]}
 

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from broker.cli import run
@@ -262,3 +263,94 @@ def test_a_broker_that_is_not_there_is_one_error(name: str, tmp_path: Path, caps
         assert capsys.readouterr().err.endswith("broker 77 is not in cluster d-offline; its brokers are 1, 2, 3, 5\n")
     assert run(brokerside, "brokerside", [name, dump, "--down", "1", "--alive", "1", "--out", out]) == 2
     assert capsys.readouterr().err == "brokerside: broker 1 is named by --down and by --alive\n"
+
+
+def test_what_can_lose_records_is_looked_at_before_what_is_under_replicated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Five partitions miss one replica of three; of another cluster one partition has its last live copy alone."""
+    for name, isrs in (("five", ["1,2"] * 5), ("sole", ["1", "1,2,3"])):
+        rows = [f"\tTopic: t\tPartition: {n}\tLeader: 1\tReplicas: 1,2,3\tIsr: {isr}\n" for n, isr in enumerate(isrs)]
+        head = f"Topic: t\tTopicId: x\tPartitionCount: {len(isrs)}\tReplicationFactor: 3\tConfigs: \n"
+        (tmp_path / f"{name}.txt").write_text(head + "".join(rows))
+    dumps, out = [str(tmp_path / f"{name}.txt") for name in ("five", "sole")], tmp_path / "out"
+    assert run(brokerside, "brokerside", ["report", *dumps, "--out", str(out), "--fail-on", "sole-copy"]) == 1
+    printed = capsys.readouterr()
+    assert "  1. sole: 1 partition has a sole live copy, one broker from loss; " in printed.out
+    assert printed.err == "brokerside: failed: sole: 1 partition has a sole live copy, one broker from loss\n"
+    answer = json.loads((out / "report.json").read_text())
+    assert [each["cluster"] for each in answer["first_to_look_at"]] == ["sole", "five"]
+    assert answer["sole_copy_count"] == 1
+
+
+CROWDED = """Topic: b\tTopicId: x\tPartitionCount: 3\tReplicationFactor: 3\tConfigs: min.insync.replicas=1
+\tTopic: b\tPartition: 0\tLeader: 1\tReplicas: 1,2,3\tIsr: 1,2
+\tTopic: b\tPartition: 1\tLeader: 2\tReplicas: 2,4,5\tIsr: 2,4,5
+\tTopic: b\tPartition: 2\tLeader: 4\tReplicas: 4,5,1\tIsr: 4,1,5
+"""
+
+
+def test_a_dead_broker_whose_drain_leaves_two_replicas_on_a_rack_is_drained_by_restoring_racks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Brokers 1 and 2 share rack a, 3 is dead: a drain leaves b-0 on racks a and b, where c has a broker too."""
+    dump, racks = tmp_path / "crowded.txt", tmp_path / "racks.csv"
+    dump.write_text(CROWDED)
+    racks.write_text("1,a\n2,a\n3,b\n4,b\n5,c\n")
+    said = []
+    for name, *more in (("report", "--out", str(tmp_path / "report")), ("roll",), ("plan",)):
+        run(brokerside, "brokerside", [name, str(dump), *more, "--racks", str(racks)])
+        said.append(capsys.readouterr().out)
+    assert all("--goal racks --remove 3" in each for each in said)
+    for goal, kept in (("drain", True), ("racks", False)):
+        out = tmp_path / goal
+        given = ["--racks", str(racks)]
+        assert (
+            run(
+                brokerside,
+                "brokerside",
+                ["plan", str(dump), "--goal", goal, "--remove", "3", *given, "--out", str(out)],
+            )
+            == 0
+        )
+        refused = "rollback.json names broker 3 (in no ISR): --execute refuses the whole file until it is back"
+        assert f"Note: {refused}\n" in capsys.readouterr().out
+        assert f"\n# {refused}\n# kafka-reassign-partitions.sh" in (out / "commands.txt").read_text()
+        assert run(brokerside, "brokerside", ["impact", str(dump), str(out), *given]) == 0
+        assert ("Still on fewer racks than could be" in capsys.readouterr().out) == kept
+        assert run(brokerside, "brokerside", ["impact", str(dump), str(out / "rollback.json"), *given]) == 1
+
+
+def test_a_plan_that_keeps_a_dead_broker_is_refused_by_kafka_and_by_status(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dump, plan = tmp_path / "crowded.txt", tmp_path / "plan.json"
+    dump.write_text(CROWDED)
+    plan.write_text('{"version":1,"partitions":[{"topic":"b","partition":0,"replicas":[2,1,3]}]}')
+    assert run(brokerside, "brokerside", ["impact", str(dump), str(plan), "--json"]) == 1
+    printed = capsys.readouterr()
+    (found,) = json.loads(printed.out)["findings"]
+    assert (found["name"], found["is_bad"]) == ("broker-not-live", True)
+    assert "--execute refuses the whole file" in printed.err
+
+
+def test_a_broker_stated_down_leads_nothing_in_any_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Broker 4 leads b-2 in the dump; with --down 4 broker 5, the next in its ISR, leads it before any plan."""
+    dump, plan = tmp_path / "crowded.txt", tmp_path / "plan.json"
+    dump.write_text(CROWDED)
+    plan.write_text('{"version":1,"partitions":[{"topic":"b","partition":1,"replicas":[2,1,5]}]}')
+    given = ["--down", "4", "--json"]
+    leads = {1: 1, 2: 1, 3: 0, 4: 0, 5: 1}
+    run(brokerside, "brokerside", ["impact", str(dump), str(plan), *given])
+    rows = json.loads(capsys.readouterr().out)["brokers"]
+    assert {row["broker_id"]: row["leader_count_before"] for row in rows} == leads
+    out = tmp_path / "out"
+    run(brokerside, "brokerside", ["plan", str(dump), *given, "--out", str(out)])
+    run(brokerside, "brokerside", ["outage", str(dump), *given, "--out", str(tmp_path / "outage")])
+    run(brokerside, "brokerside", ["report", str(dump), "--down", "4", "--out", str(tmp_path / "report")])
+    capsys.readouterr()
+    for path, who, count in (
+        (out / "brokers.parquet", "broker", "leaders_before"),
+        (tmp_path / "report" / "tables" / "brokers", "broker_id", "leader_count"),
+    ):
+        assert {row[who]: row[count] for row in pq.read_table(path).to_pylist()} == leads, path

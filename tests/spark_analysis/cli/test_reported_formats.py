@@ -43,7 +43,7 @@ def counts(found: dict[str, Any]) -> tuple[int, int, int, int]:
         ("10-msk-partitions.json", (3, 0, 0, 3)),
         ("11-zk-topic.json", (3, 0, 0, 3)),
         ("20-first.txt", (4, 0, 1, 3)),
-        ("20-generate.txt", (6, 0, 2, 6)),
+        ("20-generate.txt", (6, 0, 0, 6)),
         ("26-kafkatools-log.txt", (2, 0, 4, 2)),
         ("32-noise-plan.txt", (6, 0, 3, 6)),
         ("52-rpk.txt", (2, 0, 0, 2)),

@@ -149,6 +149,7 @@ def _facts(
         "replica_count": int(replicas.size),
         "size_bytes": int(loads["size_bytes"].sum()) if "size_bytes" in loads else None,
         "leaderless_count": None,
+        "sole_copy_count": None,
         "under_min_isr_count": None,
         "at_min_isr_count": None,
         "under_replicated_count": None,
@@ -293,7 +294,8 @@ def dumps_rows() -> Rows:
         )  # fmt: skip
         add_cluster(
             rows, sample, rank=order[number], pairs=True, source=f"{name}.txt", format="kafka-topics",
-            leaderless_count=leaderless, under_min_isr_count=under_min, at_min_isr_count=at_min,
+            leaderless_count=leaderless, sole_copy_count=0, under_min_isr_count=under_min,
+            at_min_isr_count=at_min,
             under_replicated_count=under, not_preferred_leader_count=2 if number else None,
             fewer_racks_count=3, violation_count=leaderless + under, previous_cluster_id=number - 1 if number else None,
         )  # fmt: skip

@@ -25,14 +25,14 @@ def with_facts(report: Report, **values: object) -> Report:
 
 def test_every_state_and_unevenness_are_gates() -> None:
     assert GATES == (
-        "leaderless", "under-min-isr", "at-min-isr", "under-replicated", "fewer-racks", "not-preferred-leader",
-        "uneven",
+        "leaderless", "sole-copy", "under-min-isr", "at-min-isr", "under-replicated", "fewer-racks",
+        "not-preferred-leader", "uneven",
     )  # fmt: skip
 
 
 @pytest.mark.parametrize("text", ["", " , ", "leaderless,dead"])
 def test_a_gate_of_no_known_name_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match=r"^--fail-on is .*; allowed are leaderless, under-min-isr"):
+    with pytest.raises(UsageError, match=r"^--fail-on is .*; allowed are leaderless, sole-copy, under-min-isr"):
         gates_of(text)
 
 

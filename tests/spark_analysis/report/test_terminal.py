@@ -26,7 +26,7 @@ def test_a_fleet_is_summed_up_in_ten_lines(fleet: Report) -> None:
     assert lines[0] == "A simulated fleet of 30 clusters, each placed by classic and by striped."
     assert lines[1].endswith("30 rows in = 30 analysed + 0 rejected; 2 lines of other text passed over")
     assert lines[2].startswith("Now: ")
-    assert lines[2].endswith("5 states not simulated")
+    assert lines[2].endswith("6 states not simulated")
     assert lines[3].startswith("Replicas to move (best 0 %): classic median ")
     assert lines[6] == "First to look at:"
 
@@ -93,4 +93,4 @@ def test_states_of_a_dump_that_lists_some_partitions_have_no_share(dumps: Report
     rows = tuple(attrs.evolve(row, facts=attrs.evolve(row.facts, partition_count=None)) for row in found.rows)
     totals, line = printed(attrs.evolve(found, rows=rows)).splitlines()[1:3]
     assert ", partitions not known, " in totals
-    assert line == "Now: 1 without a leader; 5 states not in the dump"
+    assert line == "Now: 1 without a leader; 6 states not in the dump"
