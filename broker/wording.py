@@ -37,6 +37,22 @@ def listed(first: Sequence[str], count: int) -> str:
     return ", ".join(first) + (f" and {more} more" if more else "")
 
 
+def first_of(names: Iterable[object], limit: int) -> str:
+    """Return the first `limit` names as text, and how many more there are."""
+    every = [str(each) for each in names]
+    return listed(every[:limit], len(every))
+
+
+def brokers_listed(ids: Iterable[int], limit: int = 5) -> str:
+    """Return brokers as text, the first `limit` of them.
+
+    >>> brokers_listed([4]), brokers_listed([4, 5, 6], 2)
+    ('broker 4', 'brokers 4, 5 and 1 more')
+    """
+    every = list(ids)
+    return f"broker{'' if len(every) == 1 else 's'} {first_of(every, limit)}"
+
+
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that is most like `name`, in any case; None if none is like it."""
     by_lower = {each.lower(): each for each in known}

@@ -17,14 +17,14 @@ from typing import Final
 import attrs
 import numpy as np
 
-from broker.cluster import PAD, BrokerView, ClusterView, Int32Array, Int64Array
+from broker.cluster import PAD, BoolArray, BrokerView, ClusterView, Int32Array, Int64Array, PartitionTable
 from broker.clusters import Clusters
 from broker.ids import NO_LEADER
 from broker.row_flags import any_in_row, members
 
 EXPLAINED_MIN: Final = 0.9
 """Share of the under-replicated partitions from which on the brokers taken explain them."""
-BROKERS_MAX: Final = 100  # A rack of more brokers is named by its first hundred.
+EXPLAINING_MAX: Final = 100  # A rack of more brokers is named by its first hundred.
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -85,12 +85,24 @@ def _absent(view: ClusterView, missing: Int32Array) -> Int32Array:
     table = view.partitions
     if table.leader is None:
         return missing
-    may_lead = np.zeros(missing.shape, dtype=np.bool_)
+    rows = np.flatnonzero(table.leader == NO_LEADER)
+    awaited = np.where(may_lead(table, rows), table.replicas[rows], PAD)
+    found = missing.copy()
+    found[rows] = np.where(any_in_row(awaited >= 0)[:, None], awaited, missing[rows])
+    return found
+
+
+def may_lead(table: PartitionTable, rows: Int64Array) -> BoolArray:
+    """Return which replicas may lead the partitions in `rows` without loss, bool[R, W]: ISR, ELR, else last known."""
+    replicas = table.replicas[rows]
+    clean = np.zeros(replicas.shape, dtype=np.bool_)
     for column in (table.isr, table.elr):
         if column is not None:
-            may_lead |= (table.replicas >= 0) & members(table.replicas, column)
-    unled = (table.leader == NO_LEADER) & any_in_row(may_lead)
-    return np.where(unled[:, None], np.where(may_lead, table.replicas, PAD), missing).astype(np.int32)
+            clean |= (replicas >= 0) & members(replicas, column[rows])
+    if table.last_known_elr is None:
+        return clean
+    last_known = (replicas >= 0) & members(replicas, table.last_known_elr[rows])
+    return np.asarray(np.where(any_in_row(clean)[:, None], clean, last_known))
 
 
 def _counts(rows: Int32Array, ids: Int32Array) -> Int64Array:
@@ -101,7 +113,7 @@ def _counts(rows: Int32Array, ids: Int32Array) -> Int64Array:
 def _explaining(rows: Int32Array, brokers: tuple[BrokerView, ...]) -> tuple[int, ...]:
     ids = np.array([broker.id for broker in brokers], dtype=np.int32)
     counts = _counts(rows, ids)
-    ordered = sorted(np.flatnonzero(counts).tolist(), key=lambda place: (-counts[place], place))[:BROKERS_MAX]
+    ordered = sorted(np.flatnonzero(counts).tolist(), key=lambda place: (-counts[place], place))[:EXPLAINING_MAX]
     enough = EXPLAINED_MIN * rows.shape[0]
     chosen = _fewest(rows, [int(ids[place]) for place in ordered], enough)
     if len(chosen) < 2:

@@ -22,6 +22,7 @@ from broker.errors import InputError
 from broker.ids import BrokerId
 from broker.row_flags import members
 from broker.units import MIB, SIZE_BYTES_MAX
+from broker.wording import first_of
 from placement.formats.checks import PARTITION_ID_MAX, fault_of_number, fault_of_topic_name
 from placement.formats.documents import brief, collect, find_documents, folded, plain
 from placement.formats.parsed import ParsedDump, RowCounts, first_few
@@ -100,7 +101,7 @@ class Sizes:
             brokers = sorted(set(view.partitions.replicas[taken].tolist()))
             yield (
                 f"{source} lists no size of {int(np.count_nonzero(taken))} replicas (on brokers "
-                f"{', '.join(map(str, brokers[:20]))}{', …' if len(brokers) > 20 else ''}); the largest of the "
+                f"{first_of(brokers, 20)}); the largest of the "
                 "partition's other replicas is taken"
             )
         yield from self._strays(view)
@@ -128,7 +129,7 @@ class Sizes:
             if broker != EVERY_BROKER and broker not in placed.get((topic, partition), ())
         ]
         if strays:
-            shown = ", ".join(strays[:5]) + (", …" if len(strays) > 5 else "")
+            shown = first_of(strays, 5)
             yield f"{len(strays)} replicas in {self.account.source} belong to no partition of the cluster: {shown}"
 
 

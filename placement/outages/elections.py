@@ -29,6 +29,7 @@ import numpy as np
 from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
 from broker.ids import NO_LEADER, BrokerId
 from broker.row_flags import any_in_row, first_in_row, members
+from placement.balance.out_of_sync import may_lead
 from placement.outages.returning import ascending
 
 
@@ -92,14 +93,13 @@ def leaderless(view: ClusterView) -> Leaderless:
         (replicas >= 0) & members(replicas, nothing if column is None else column[rows])
         for column in (table.isr, table.elr, table.last_known_elr)
     )
-    clean = in_sync | eligible
-    may_lead = np.where(any_in_row(clean)[:, None], clean, last_known)
+    leads = may_lead(table, rows)
     role = np.full(rows.size, _ROLES.index(Role.UNKNOWN), dtype=np.int32)
     for kind, flags in ((Role.LAST_KNOWN, last_known), (Role.ELIGIBLE, eligible), (Role.IN_SYNC, in_sync)):
         role[any_in_row(flags)] = _ROLES.index(kind)
-    candidates = np.where(may_lead, replicas, PAD).astype(np.int32)
+    candidates = np.where(leads, replicas, PAD).astype(np.int32)
     offline = nothing if table.offline is None else table.offline[rows]
-    live = (replicas >= 0) & ~may_lead & ~members(replicas, offline) & np.isin(replicas, view.broker_ids[view.alive])
+    live = (replicas >= 0) & ~leads & ~members(replicas, offline) & np.isin(replicas, view.broker_ids[view.alive])
     return Leaderless(
         rows=rows, candidates=ascending(candidates), role=role, elected=first_in_row(replicas, live).astype(np.int32)
     )
@@ -108,13 +108,15 @@ def leaderless(view: ClusterView) -> Leaderless:
 def preferred_rows(view: ClusterView) -> Int64Array:
     """Return the rows of the partitions that a preferred election gives their preferred leader, ascending.
 
-    The preferred replica is alive and in the ISR, and another one leads.
+    The preferred replica is alive, not listed as offline, and in the ISR where the view shows it; another one leads.
     """
     table = view.partitions
-    if table.leader is None or table.isr is None or not table.replicas.shape[1]:
+    if table.leader is None or not table.replicas.shape[1]:
         return np.zeros(0, dtype=np.int64)
     first = table.replicas[:, :1]
-    alive = np.isin(first, view.broker_ids[view.alive]) & members(first, table.isr)
+    alive = np.isin(first, view.broker_ids[view.alive])
+    if table.isr is not None:
+        alive &= members(first, table.isr)
     if table.offline is not None:
         alive &= ~members(first, table.offline)
     return np.flatnonzero(alive[:, 0] & (table.leader >= 0) & (table.leader != first[:, 0])).astype(np.int64)

@@ -40,6 +40,7 @@ from broker.errors import UsageError
 from broker.ids import NO_LEADER, BrokerId
 from broker.liveness import Liveness
 from broker.row_flags import any_in_row, count_in_row, first_in_row
+from broker.wording import first_of
 from placement.outages.arrow import column_of, partition_columns, table_of
 from placement.outages.returning import Returns, returns
 from placement.outages.succession import Successions, successions
@@ -140,8 +141,8 @@ def outage(view: ClusterView, lost: Iterable[BrokerId]) -> Outage:
     known = {broker.id: row for row, broker in enumerate(view.brokers)}
     unknown = [name for name in names if name not in known]
     if unknown:
-        listed = ", ".join(map(str, view.broker_ids[:20].tolist())) + (", …" if len(known) > 20 else "")
-        raise UsageError(f"broker {unknown[0]} is not one of cluster {view.name}; there are {listed}")
+        there = first_of(view.broker_ids.tolist(), 20)
+        raise UsageError(f"broker {unknown[0]} is not one of cluster {view.name}; there are {there}")
     found = successions(view)
     gone = np.zeros(len(known), dtype=np.bool_)
     before = after_loss(found, gone)

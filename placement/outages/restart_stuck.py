@@ -29,10 +29,10 @@ import numpy as np
 
 from broker.cluster import PAD, BoolArray, ClusterView, Int32Array, Int64Array
 from broker.errors import RefusedError
-from broker.ids import BrokerId
+from broker.ids import NO_LEADER, BrokerId
 from broker.row_flags import any_in_row, members
 from broker.wording import counted
-from placement.outages.elections import leaderless
+from placement.balance.out_of_sync import may_lead
 from placement.outages.succession import Successions, rows_of
 
 _BROKERS_NAMED_MAX: Final = 5
@@ -102,11 +102,11 @@ def _forbidding(
     in_sync = np.where(np.arange(order.shape[1])[None, :] < found.in_sync_count[rows][:, None], order, PAD)
     behind = follows(view, rows, replicas) & ~members(replicas, in_sync)
     # Of a partition without a leader those that may lead it are what is missing.
-    unled = leaderless(view)
-    hit = np.isin(rows, unled.rows)
-    ids = view.partitions.replicas[rows[hit]]
-    may_lead = (ids >= 0) & members(ids, unled.candidates[np.searchsorted(unled.rows, rows[hit])])
-    behind[hit] = np.where(any_in_row(may_lead)[:, None], may_lead, behind[hit])
+    table = view.partitions
+    if table.leader is not None:
+        hit = table.leader[rows] == NO_LEADER
+        leads = may_lead(table, rows[hit])
+        behind[hit] = np.where(any_in_row(leads)[:, None], leads, behind[hit])
     restarts = np.append(found.live, np.bool_(False))[replicas]
     behind &= restarts.any(axis=1, keepdims=True)
     brokers, counts = np.unique(view.broker_ids[replicas[behind]], return_counts=True)

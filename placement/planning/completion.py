@@ -41,6 +41,7 @@ from broker.errors import UsageError
 from broker.ids import NO_LEADER
 from broker.releases import NEWEST, Release
 from broker.row_flags import any_in_row, count_in_row, first_in_row, members
+from placement.outages.elections import preferred_rows
 from placement.planning.goal import Goal, excluded_rows
 from placement.planning.reassignment import BoolMatrix, Reassignment, packed, widened
 
@@ -160,14 +161,10 @@ def elected_besides(plan: Reassignment, goal: Goal) -> Reassignment:
     They need a preferred election; those of topics that the goal excludes are left out.
     """
     view, table = plan.view, plan.view.partitions
-    rows = np.empty(0, dtype=np.int64)
-    if table.leader is not None and table.replicas.shape[1]:
-        first = table.replicas[:, 0]
-        drifted = (table.leader >= 0) & (table.leader != first) & ~_on(first, view.broker_ids[~view.alive])
-        if table.isr is not None:  # Kafka elects no preferred leader that is out of sync.
-            drifted &= any_in_row(table.isr == first[:, None])
-        drifted[plan.rows] = False
-        rows = np.flatnonzero(drifted & ~excluded_rows(view, goal))
+    drifted = np.zeros(table.count, dtype=np.bool_)
+    drifted[preferred_rows(view)] = True
+    drifted[plan.rows] = False
+    rows = np.flatnonzero(drifted & ~excluded_rows(view, goal))
     return Reassignment(view=view, rows=rows, replicas=table.replicas[rows])
 
 

@@ -29,7 +29,7 @@ from broker.ids import BrokerId
 from broker.liveness import Liveness
 from broker.row_flags import any_in_row, count_in_row
 from broker.units import format_size
-from broker.wording import counted, listed
+from broker.wording import brokers_listed, counted, listed
 from placement.balance.audit import least_isr
 from placement.placers.usable import CORDONING_SINCE, CORDONS_REFUSED_SINCE
 from placement.planning.completion import NEEDS_ADDED_ONLY_SINCE, unblocked_by_newer_release
@@ -150,7 +150,7 @@ def rollback_refused(plan: Reassignment) -> str:
 def named_down(found: Mapping[BrokerId, Liveness]) -> str:
     """Return brokers that are down in words, such as "fenced broker 3" or "broker 3 (in no ISR), 5 (fenced)"."""
     if set(found.values()) == {Liveness.FENCED}:
-        return f"fenced {_brokers([int(number) for number in found])}"
+        return f"fenced {brokers_listed([int(number) for number in found])}"
     shown = listed([f"{number} ({how.value})" for number, how in list(found.items())[:NAMES_MAX]], len(found))
     return f"broker{'s' * (len(found) > 1)} {shown}"
 
@@ -179,7 +179,8 @@ def _cordons(impact: Impact) -> Iterator[Finding]:
             name="broker-cordoned",
             is_bad=True,
             count=count,
-            sentence=f"New replicas go to cordoned {_brokers(new)}: {counted(count, 'partition')}. The controller "
+            sentence=f"New replicas go to cordoned {brokers_listed(new)}: {counted(count, 'partition')}. The "
+            "controller "
             + ("refuses them" if refuses else "takes them, and refuses them since 4.4")
             + " (KAFKA-20832).",
         )
@@ -237,7 +238,7 @@ def _held_up(batch: BatchImpact, impact: Impact) -> Iterator[Finding]:
             count=int(np.count_nonzero(never)),
             sentence=f"Never completes, as a new replica on a broker that is down never joins the ISR: "
             f"{counted(int(np.count_nonzero(never)), 'partition')}, {_with_brokers(plan, done.never_joins)}; "
-            f"bring {_brokers(dead.tolist())} back first, or choose other brokers.",
+            f"bring {brokers_listed(dead.tolist())} back first, or choose other brokers.",
         )
     what = "Cannot complete, as no member of the ISR stays, or nobody leads"
     yield from _of_rows(plan.view, "stuck", True, what, plan.rows[done.is_stuck & ~never])
@@ -260,7 +261,7 @@ def _rule_of_waiting(impact: Impact) -> str:
 def _with_brokers(plan: Reassignment, marked: BoolMatrix) -> str:
     """Return the first partitions with a marked replica, each with the brokers of these, such as "t-0 (broker 3)"."""
     places = np.flatnonzero(any_in_row(marked))
-    first = [f"{plan.name(at)} ({_brokers(plan.replicas[at][marked[at]].tolist())})" for at in places[:NAMES_MAX]]
+    first = [f"{plan.name(at)} ({brokers_listed(plan.replicas[at][marked[at]].tolist())})" for at in places[:NAMES_MAX]]
     return listed(first, int(places.size))
 
 
@@ -292,7 +293,7 @@ def _never_ends(impact: Impact) -> Iterator[Finding]:
                 name="never-ends",
                 is_bad=True,
                 count=len(brokers),
-                sentence=f"The copy{where} never ends at {_brokers(brokers)}: what clients produce to the moving "
+                sentence=f"The copy{where} never ends at {brokers_listed(brokers)}: what clients produce to the moving "
                 "partitions reaches the throttle. A higher throttle would do, or fewer partitions at a time.",
             )
 
@@ -392,8 +393,3 @@ def _factor(view: ClusterView) -> NDArray[np.intp]:
 def named(view: ClusterView, rows: Int64Array) -> str:
     """Return the names of the partitions in `rows`: the first by topic and number, and how many more there are."""
     return listed(partition_names(view, rows, NAMES_MAX), int(rows.size))
-
-
-def _brokers(ids: list[int]) -> str:
-    shown = listed([str(number) for number in ids[:NAMES_MAX]], len(ids))
-    return f"broker {shown}" if len(ids) == 1 else f"brokers {shown}"

@@ -167,7 +167,8 @@ def added(view: ClusterView, goal: Goal) -> BoolArray:
 def _former_leaders(view: ClusterView, rows: Int32Array) -> Int32Array:
     """Return who leads once preferred leaders do: the first replica if it is alive, else who is listed.
 
-    A broker that is to be removed leads too.
+    A broker that is to be removed leads too. The ISR is not asked, other than of completion's `preferred`, which is who
+    leads right after the plan: loads are made even for when all live replicas have caught up.
     """
     able = _able(view, rows)
     if not rows.shape[1]:

@@ -8,7 +8,6 @@ Example: `Goal(kind="drain", remove=(BrokerId(5),))`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 import attrs
@@ -19,6 +18,7 @@ from broker.cluster import PAD, SIZE_UNKNOWN, BrokerView, ClusterView, Int32Arra
 from broker.errors import RefusedError, UsageError
 from broker.ids import BrokerId
 from broker.row_flags import members
+from broker.wording import brokers_listed
 from placement.planning.reassignment import Reassignment, packed
 
 MEASURES: Final = ("replicas", "bytes")
@@ -84,7 +84,7 @@ class Goal:
         self._check_racks_of_added()
         both = sorted(set(self.remove) & {number for number, _ in self.add})
         if both:
-            raise UsageError(f"{brokers_named(both)} cannot be both added and removed")
+            raise UsageError(f"{brokers_listed(both)} cannot be both added and removed")
         if self.new_only_receives and not self.add:
             raise UsageError("only new brokers may receive, but none is added (--add 7:rack-a)")
         if self.only_leaders and (self.remove or self.add or self.factor is not None):
@@ -230,9 +230,3 @@ def excluded_rows(view: ClusterView, goal: Goal) -> NDArray[np.bool_]:
     names = set(goal.exclude_topics)
     flags = np.array([topic.name in names for topic in view.topics] + [False], dtype=np.bool_)
     return np.asarray(flags[view.partitions.topic_index])
-
-
-def brokers_named(ids: Sequence[int]) -> str:
-    """Return a list of brokers as text, such as "brokers 2, 7"; a long list is cut short."""
-    shown = ", ".join(map(str, ids[:SHOWN_MAX])) + (", …" if len(ids) > SHOWN_MAX else "")
-    return ("broker " if len(ids) == 1 else "brokers ") + shown

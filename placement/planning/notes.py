@@ -6,7 +6,7 @@ Example: "2 partitions would wait for a kept out-of-sync replica before 4.3 (KAF
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -15,11 +15,11 @@ from broker.cluster import PAD, ClusterView, distinct_ids
 from broker.min_isr import min_isr_by_topic
 from broker.row_flags import any_in_row, count_in_row
 from broker.units import format_size
-from broker.wording import counted
+from broker.wording import brokers_listed, counted, first_of
 from placement.balance.rack_limits import rack_limits
 from placement.planning.completion import OTHERS, Completion, completion, elected_besides, unblocked_by_newer_release
 from placement.planning.findings import down_targets, drained_if_gone, named, named_down, rollback_refused
-from placement.planning.goal import Goal, brokers_named, copy_sizes, excluded_rows
+from placement.planning.goal import Goal, copy_sizes, excluded_rows
 from placement.planning.plan import Plan
 from placement.planning.reassignment import Reassignment
 
@@ -38,7 +38,7 @@ def least_of(goal: Goal) -> str:
         found = "plans that move no replica, and whose leaders end as even as that allows"
     elif goal.is_narrow:
         verb = "is" if len(goal.remove) == 1 else "are"
-        asked = [f"{brokers_named(goal.remove)} {verb} empty"] if goal.remove else []
+        asked = [f"{brokers_listed(goal.remove)} {verb} empty"] if goal.remove else []
         asked += [] if goal.factor is None else [f"partitions have {counted(goal.factor, 'replica')}"]
         found = f"plans after which {' and '.join(asked)}, and in which no replica moves that can stay"
     elif goal.by_bytes:
@@ -62,8 +62,7 @@ def _notes(plan: Plan, done: Completion) -> Iterator[str]:
     yield from _held_already(plan)
     idle = _idle(plan)
     if idle:
-        more = ", …" if len(idle) > _SHOWN_MAX else ""
-        shown = ", ".join(map(str, idle[:_SHOWN_MAX])) + more
+        shown = first_of(idle, _SHOWN_MAX)
         yield f"{counted(len(idle), 'broker')} that the dump shows nowhere would receive replicas: {shown}"
     drifted = elected_besides(moved, plan.goal).count
     if drifted:
@@ -161,10 +160,9 @@ def _held_already(plan: Plan) -> Iterator[str]:
     known = [(number, int(loads[number])) for number in sorted({number for number, _ in plan.goal.add})]
     held = [(number, load) for number, load in known if load]
     if held:
-        shown = ", ".join(f"{number} ({counted(load, 'replica')})" for number, load in held[:_SHOWN_MAX])
-        more = ", …" if len(held) > _SHOWN_MAX else ""
+        shown = first_of((f"{number} ({counted(load, 'replica')})" for number, load in held), _SHOWN_MAX)
         noun, verb = ("broker", "is") if len(held) == 1 else ("brokers", "are")
-        yield f"added {noun} that {verb} not new, but hold{'s' * (len(held) == 1)} replicas already: {shown}{more}"
+        yield f"added {noun} that {verb} not new, but hold{'s' * (len(held) == 1)} replicas already: {shown}"
 
 
 def _loads_of(view: ClusterView) -> Counter[int]:
@@ -185,11 +183,7 @@ def _cordoned(plan: Plan) -> str:
     """Return which brokers are cordoned, in words; nothing if none is."""
     able = zip(plan.view.brokers, plan.view.alive.tolist(), strict=True)
     found = [int(one.id) for one, is_alive in able if one.cordoned and is_alive]
-    return f"broker{'s' * (len(found) > 1)} {_ids(found)} {'are' if len(found) > 1 else 'is'}" if found else ""
-
-
-def _ids(brokers: Sequence[int]) -> str:
-    return ", ".join(map(str, brokers[:_SHOWN_MAX])) + (", …" if len(brokers) > _SHOWN_MAX else "")
+    return f"{brokers_listed(found)} {'are' if len(found) > 1 else 'is'}" if found else ""
 
 
 def _tight(plan: Plan) -> int:

@@ -5,7 +5,7 @@ Example: "orders-0 needs 7 live brokers, and 6 remain; 1 more, or a smaller fact
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from broker.errors import UsageError
 from broker.ids import NO_LEADER
 from broker.min_isr import effective_min_isr, min_isr_of
 from broker.row_flags import any_in_row, count_in_row
-from broker.wording import counted
+from broker.wording import brokers_listed, counted, first_of, listed
 from placement.outages.elections import leaderless
 from placement.planning.completion import completion
 from placement.planning.given import Given, unled
@@ -24,7 +24,6 @@ from placement.planning.goal import (
     Goal,
     MissingInputError,
     PlanRefusedError,
-    brokers_named,
     copy_sizes,
     excluded_rows,
 )
@@ -38,7 +37,7 @@ def _check_capacity(view: ClusterView, goal: Goal) -> None:
     unknown = sorted(stay - known - set(goal.remove))
     if goal.capacity and unknown:
         raise MissingInputError(
-            f"{brokers_named(unknown)} {'has' if len(unknown) == 1 else 'have'} no known disk bytes, in proportion to "
+            f"{brokers_listed(unknown)} {'has' if len(unknown) == 1 else 'have'} no known disk bytes, in proportion to "
             "which bytes would become even; state them in --capacity (broker -1 is every other one), or leave it out"
         )
 
@@ -90,8 +89,8 @@ def check_view(view: ClusterView, goal: Goal) -> None:
 def _check_names(view: ClusterView, goal: Goal) -> None:
     strangers = sorted(set(goal.remove) - {one.id for one in view.brokers})
     if strangers:
-        listed = ", ".join(str(one.id) for one in view.brokers[:10]) + (", …" if len(view.brokers) > 10 else "")
-        raise UsageError(f"{brokers_named(strangers)} cannot be removed: the cluster's brokers are {listed}")
+        listed = first_of((one.id for one in view.brokers), 10)
+        raise UsageError(f"{brokers_listed(strangers)} cannot be removed: the cluster's brokers are {listed}")
     unknown = sorted(set(goal.exclude_topics) - {topic.name for topic in view.topics})
     if unknown:
         raise UsageError(f"topic {unknown[0]!r} cannot be excluded: {view.name} has no such topic")
@@ -126,7 +125,7 @@ def check_given(view: ClusterView, goal: Goal, given: Given) -> None:
     _check_lowered(view, goal, given)
     able = zip(view.brokers, given.cordoned.tolist(), strict=True)
     cordoned = [int(one.id) for one, is_cordoned in able if is_cordoned]
-    uncordon = f" (uncordon {brokers_named(cordoned)})" if cordoned else ""
+    uncordon = f" (uncordon {brokers_listed(cordoned)})" if cordoned else ""
     if not given.live.any():
         raise PlanRefusedError(
             f"none of the {counted(len(view.brokers), 'broker')} is live and stays; add one, or keep one{uncordon}"
@@ -159,7 +158,7 @@ def _check_strict(view: ClusterView, given: Given) -> None:
     if racks and most > len(racks) + alone:
         raise PlanRefusedError(
             f"{partition_name(view, int(np.argmax(placed)))} has {most} replicas for {counted(len(racks), 'rack')} "
-            f"({', '.join(racks[:SHOWN_MAX])}{', …' if len(racks) > SHOWN_MAX else ''}); "
+            f"({first_of(racks, SHOWN_MAX)}); "
             f"{counted(most - len(racks) - alone, 'more rack')}, or no --strict-racks: then each rack gets at least one"
         )
 
@@ -184,7 +183,7 @@ def _check_pinned(view: ClusterView, goal: Goal, given: Given) -> None:
         ids = [int(view.broker_ids[place]) for place in brokers.tolist()]
         raise PlanRefusedError(
             f"{counted(int(stuck.sum()), 'partition')} ({_named(view, stuck)}) would have to change, with a replica on "
-            f"cordoned {brokers_named(ids)}, which Kafka refuses since 4.4 (KAFKA-20832); uncordon "
+            f"cordoned {brokers_listed(ids)}, which Kafka refuses since 4.4 (KAFKA-20832); uncordon "
             f"{'it' if len(ids) == 1 else 'them'}, or remove {'it' if len(ids) == 1 else 'them'} too "
             f"(--remove {','.join(map(str, [*goal.remove, *ids]))})"
         )
@@ -246,7 +245,7 @@ def refuse_row(view: ClusterView, goal: Goal, row: int) -> PlanRefusedError:
     cordoned = [int(one.id) for one, is_alive in able if one.cordoned and is_alive and one.id not in goal.remove]
     if cordoned:
         remedy = (
-            f"{brokers_named(cordoned)} may receive nothing (all log directories cordoned): uncordon one, or {remedy}"
+            f"{brokers_listed(cordoned)} may receive nothing (all log directories cordoned): uncordon one, or {remedy}"
         )
     return PlanRefusedError(f"{partition_name(view, row)} can stand nowhere without breaking a rule; {remedy}")
 
@@ -268,8 +267,7 @@ def _on_racks(view: ClusterView, ids: Sequence[int]) -> str:
     """Return brokers with the racks that are known, such as "brokers 2 (rack a), 7"."""
     racks = {int(one.id): one.rack for one in view.brokers}
     named = [str(number) if racks.get(number) is None else f"{number} (rack {racks[number]})" for number in ids]
-    shown = ", ".join(named[:SHOWN_MAX]) + (", …" if len(named) > SHOWN_MAX else "")
-    return ("broker " if len(ids) == 1 else "brokers ") + shown
+    return f"broker{'' if len(ids) == 1 else 's'} {first_of(named, SHOWN_MAX)}"
 
 
 def check_sources(view: ClusterView, goal: Goal) -> None:
@@ -304,7 +302,7 @@ def _check_led(view: ClusterView, lost: NDArray[np.bool_]) -> None:
     found = leaderless(view)
     at = lost[found.rows]
     lacking = distinct_ids(found.candidates[at]).tolist()
-    whom = "their last leaders" if not lacking else ("one of " if len(lacking) > 1 else "") + brokers_named(lacking)
+    whom = "their last leaders" if not lacking else ("one of " if len(lacking) > 1 else "") + brokers_listed(lacking)
     electable = int(np.count_nonzero(found.elected[at] != PAD))
     elect = f", or hold an unclean election, which {electable} of them can have" if electable else ""
     raise PlanRefusedError(
@@ -314,11 +312,7 @@ def _check_led(view: ClusterView, lost: NDArray[np.bool_]) -> None:
 
 
 def _named(view: ClusterView, rows: NDArray[np.bool_]) -> str:
-    return _listed(partition_names(view, np.flatnonzero(rows), SHOWN_MAX), int(rows.sum()))
-
-
-def _listed(names: Iterable[str], count: int) -> str:
-    return ", ".join(names) + (", …" if count > SHOWN_MAX else "")
+    return listed(partition_names(view, np.flatnonzero(rows), SHOWN_MAX), int(rows.sum()))
 
 
 def _any(column: Int32Array | None, count: int) -> NDArray[np.bool_]:

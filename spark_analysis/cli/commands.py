@@ -111,6 +111,10 @@ JOINED: Final[Mapping[str, Joined]] = MappingProxyType(dict(_joined(_COMMANDS)))
 """Every command of `brokerside`; a test holds each summary equal to the command's own."""
 
 
+IN_USE: Final = ("report", "outage", "plan", "impact", "roll", "compare")
+"""The commands that take dumps, in the order in which one needs them."""
+
+
 class JoinedCommands(CommandGroup):
     """Load the commands of `JOINED` by name; a command that is not called is not loaded."""
 
@@ -123,12 +127,13 @@ class JoinedCommands(CommandGroup):
         return JOINED[cmd_name].load() if cmd_name in JOINED else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write one row per command, grouped by what the commands need."""
-        for needs in (DUMPS, LOGS, NOTHING):
+        """Write one row per command that takes dumps, in the order of use, or logs; the others by name alone."""
+        names = {needs: [name for name in sorted(JOINED) if JOINED[name].needs == needs] for needs in (LOGS, NOTHING)}
+        for needs, listed in ((DUMPS, IN_USE), (LOGS, names[LOGS])):
             with formatter.section(needs):
-                formatter.write_dl(
-                    [(name, JOINED[name].summary) for name in sorted(JOINED) if JOINED[name].needs == needs]
-                )
+                formatter.write_dl([(name, JOINED[name].summary) for name in listed])
+        with formatter.section(NOTHING):
+            formatter.write_text(f"{', '.join(names[NOTHING])} (`{PROGRAM} NAME --help` says what each does)")
 
     def summary(self, ctx: click.Context, name: str) -> str:
         """Return the command's summary, without loading it."""

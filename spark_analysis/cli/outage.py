@@ -13,6 +13,7 @@ from broker.cli import EXIT_REFUSED, printable, takes
 from broker.cluster import ClusterView
 from broker.errors import UsageError
 from broker.ids import BrokerId
+from broker.wording import first_of
 from placement.cli import parse_broker_list
 from placement.outages.copysets import Copysets, copysets, copysets_table
 from placement.outages.fatal import FatalSets, fatal_sets, fatal_table
@@ -243,7 +244,7 @@ def _of_state(gate: Gate, before: int | None, after: int | None) -> str:
 
 
 def _names(lost: Sequence[BrokerId]) -> str:
-    shown = ", ".join(map(str, lost[:10])) + (", …" if len(lost) > 10 else "")
+    shown = first_of(lost, 10)
     return f"{'broker' if len(lost) == 1 else 'brokers'} {shown}"
 
 

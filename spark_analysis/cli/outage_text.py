@@ -13,6 +13,7 @@ from rich.text import Text
 from broker.cli import printable
 from broker.cluster import BoolArray, ClusterView
 from broker.units import format_size
+from broker.wording import first_of
 from placement.outages.copysets import Copysets
 from placement.outages.fatal import FatalSets
 from placement.outages.look_ahead import LookAhead, Sweep, sweep_table, worst
@@ -88,7 +89,7 @@ def lost_shown(view: ClusterView, found: Outage) -> Iterator[RenderableType]:
     """Yield the tables of one outage."""
     yield from _heading(view, found.notes)
     takeover = found.takeover
-    lost = ", ".join(map(str, found.lost[:SHOWN_MAX])) + (", …" if len(found.lost) > SHOWN_MAX else "")
+    lost = first_of(found.lost, SHOWN_MAX)
     rows = [
         _row("nothing (now)", attrs.asdict(found.now)),
         _row(lost, attrs.asdict(found.counts) | attrs.asdict(takeover)),
@@ -184,7 +185,7 @@ def _coming_back(found: Outage) -> Iterator[RenderableType]:
     yield Text("Before all partitions at risk are led again without loss", style="bold")
     for title, with_elr in (("Without ELR", False), ("With ELR", True)):
         brokers = back.must_return(with_elr=with_elr)
-        listed = ", ".join(map(str, brokers[:10])) + (", …" if len(brokers) > 10 else "")
+        listed = first_of(brokers, 10)
         depends = back.order_matters_count(with_elr=with_elr)
         words = f"must return: {listed}" if brokers else "no single broker must return"
         order = f"; for {plural(depends, 'partition')} it depends on the order of fencing" if depends else ""

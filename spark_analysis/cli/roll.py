@@ -19,7 +19,7 @@ from broker.cli_options import COUNT
 from broker.cluster import BoolArray, ClusterView, Int64Array
 from broker.errors import RefusedError
 from broker.liveness import Liveness
-from broker.wording import counted
+from broker.wording import brokers_listed, counted, first_of
 from placement.cli import parse_broker_list
 from placement.outages.arrow import partition_columns, table_of
 from placement.outages.restart_budget import EMPTY, MARGIN_MAX
@@ -196,9 +196,8 @@ def _shown(
     if found.limits.stuck.forbidding.size:
         yield Text(printable(f"  WARNING: {_warning(found)}"), style="bold red")
     for reason, listed in groupby(sorted(found.limits.left_out, key=itemgetter(1)), key=itemgetter(1)):
-        named = [str(broker) for broker, _ in listed]
-        shown = ", ".join(named[:_BROKERS_SHOWN_MAX]) + (", …" if len(named) > _BROKERS_SHOWN_MAX else "")
-        yield Text(f"  left out ({reason}): {'broker' if len(named) == 1 else 'brokers'} {shown}")
+        ids = [broker for broker, _ in listed]
+        yield Text(f"  left out ({reason}): {brokers_listed(ids, _BROKERS_SHOWN_MAX)}")
     if dead := _dead(view):
         yield Text(printable(f"  {drained_if_gone(view, dead)}"))
     if not found.batches:
@@ -217,7 +216,7 @@ def _shown(
         yield Text()
         yield Text("Partitions that cost batches", style="bold")
         for each in fewer:
-            names = ", ".join(_names(view, each.rows[:_NAMED_MAX])) + (", …" if each.rows.size > _NAMED_MAX else "")
+            names = first_of(_names(view, each.rows), _NAMED_MAX)
             verb = f"Move or grow {'this' if each.rows.size == 1 else f'these {each.rows.size}'}"
             takes_ = f"it takes {counted(each.batch_count, 'batch', 'batches')} instead of {len(found.batches)}"
             yield Text(printable(f"  {verb} and {takes_}: {names}"))
@@ -236,11 +235,10 @@ def _warning(found: RestartSchedule) -> str:
     """Return what a schedule despite replicas out of sync risks."""
     stuck, first = found.limits.stuck, found.batches[0] if found.batches else ()
     batch = ", ".join(map(str, first[:_BROKERS_SHOWN_MAX]))
-    named = [str(broker) for broker, _ in stuck.replica_count_by_broker]
-    behind = ", ".join(named[:_NAMED_MAX]) + (", …" if len(named) > _NAMED_MAX else "")
+    behind = brokers_listed((broker for broker, _ in stuck.replica_count_by_broker), _NAMED_MAX)
     have = f"{counted(stuck.forbidding.size, 'partition')} {'has' if stuck.forbidding.size == 1 else 'have'}"
     return (
-        f"{have} replicas out of sync on broker{'' if len(named) == 1 else 's'} {behind} and nothing to lose; the "
+        f"{have} replicas out of sync on {behind} and nothing to lose; the "
         f"first batch ({batch}) takes the fewest of their in-sync replicas. Do not start the second before "
         "every replica is in sync"
     )
@@ -292,7 +290,7 @@ def _names(view: ClusterView, rows: Int64Array) -> list[str]:
 
 def _listed(batch: tuple[int, ...], restarting: frozenset[int], view: ClusterView) -> str:
     """Return the brokers of a batch, and its racks if it is made of whole racks."""
-    shown = ", ".join(map(str, batch[:_BROKERS_SHOWN_MAX])) + (", …" if len(batch) > _BROKERS_SHOWN_MAX else "")
+    shown = first_of(batch, _BROKERS_SHOWN_MAX)
     inside = {broker.rack for broker in view.brokers if broker.id in batch}
     whole = all(broker.id in batch for broker in view.brokers if broker.rack in inside and broker.id in restarting)
     racks = [each for each in inside if each is not None]

@@ -7,6 +7,7 @@ sequence reaches the terminal) and into `rich.text.Text` (no square bracket of t
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -38,6 +39,7 @@ LINE_LENGTH_MAX: Final = 118
 _LINES_MAX: Final = 10
 _KNOWN_SHOWN: Final = 5
 _NAME_LENGTH_MAX: Final = 80
+_NAMED: Final = re.compile(r" \([^()]*\)")
 
 
 def terminal_summary(report: Report, *, line_length_max: int | None = None) -> RenderableType:
@@ -68,7 +70,8 @@ def terminal_summary(report: Report, *, line_length_max: int | None = None) -> R
         lines.append(Text("Earlier moments, the worst first:", style="bold"))
         lines += [_worst_line(row, several) for row in earlier[:_WORST_SHOWN]]
     if report.run.grouping is not None:
-        lines.append(Text(visible(f"Moments: {report.run.grouping}.")))
+        how = _NAMED.sub("", report.run.grouping)  # What got worse names the clusters and the moments.
+        lines.append(Text(visible(f"Moments: {how}.")))
     lines += [Text(visible(line)) for line in files_lines(report)]
     known = _known_lines(report)
     lines[3:3] = known

@@ -37,7 +37,7 @@ def led_by_nobody(count: int) -> ClusterView:
     [
         (1, "1 partition (gone-0)"),
         (5, "5 partitions (gone-0, gone-1, gone-2, gone-3, gone-4)"),
-        (7, "7 partitions (gone-0, gone-1, gone-2, gone-3, gone-4, …)"),
+        (7, "7 partitions (gone-0, gone-1, gone-2, gone-3, gone-4 and 2 more)"),
     ],
 )
 def test_a_factor_that_partitions_cannot_come_to_is_refused(count: int, named: str) -> None:

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from broker.cli import run
-from spark_analysis.cli.commands import brokerside
+from spark_analysis.cli.commands import DUMPS as COMMANDS_OF_DUMPS
+from spark_analysis.cli.commands import IN_USE, JOINED, brokerside
 
 REPORTED = Path(__file__).parents[2] / "real_data" / "reported"
 DUMPS = ("60-dead3.txt", "25.json", "daily/north-2026-11-28.txt")
@@ -110,3 +111,25 @@ def test_every_tile_and_every_broker_of_the_page_is_a_number_of_report_json(page
         ]
     assert clusters["north-2026-11-28"]["leaderless_count"] == 2
     assert [one["scope"] for one in clusters["25"]["measures"]].count("broker") >= 1
+
+
+def test_a_new_user_reads_a_thousand_words_from_help_to_restarts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two clusters over two days: which first, what breaks with rack b, what to move, how many at once."""
+    daily, racks = str(REPORTED / "daily"), tmp_path / "racks.csv"
+    racks.write_text("cluster,broker,rack\n" + "".join(f"south,{n},{'abbcc'[n % 5]}\n" for n in range(1, 6)))
+    of_south = ["--cluster", "south", "--racks", str(racks)]
+    words = 0
+    for arguments in (
+        ["--help"],
+        ["report", daily, "--moments", "--racks", str(racks), "--quiet", "--out", str(tmp_path / "report")],
+        ["outage", daily, "--lose", "rack=b", *of_south],
+        ["plan", daily, *of_south, "--out", str(tmp_path / "plan")],
+        ["roll", daily, *of_south],
+    ):
+        assert run(brokerside, "brokerside", arguments) == 0, arguments
+        out, err = capsys.readouterr()
+        words += len((out + err).split())
+    assert words <= 1_000
+    assert set(IN_USE) == {name for name, one in JOINED.items() if one.needs == COMMANDS_OF_DUMPS}
