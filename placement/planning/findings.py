@@ -17,28 +17,24 @@ ReplicationControlManager.validateManualPartitionAssignment; KAFKA-19975.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Iterator, Sequence
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import ClusterView, Int64Array
-from broker.ids import BrokerId
-from broker.liveness import Liveness
 from broker.row_flags import any_in_row, count_in_row
 from broker.units import format_size
 from broker.wording import brokers_listed, counted, listed
 from placement.balance.audit import least_isr
 from placement.placers.usable import CORDONING_SINCE, CORDONS_REFUSED_SINCE
 from placement.planning.completion import NEEDS_ADDED_ONLY_SINCE, unblocked_by_newer_release
+from placement.planning.dead_targets import NAMES_MAX, down_targets, named_down
 from placement.planning.directories import DirectoryMoves
 from placement.planning.impact import BatchImpact, Impact
 from placement.planning.plan import drain_of
-from placement.planning.reassignment import BoolMatrix, Reassignment, partition_names, way_back
-
-NAMES_MAX: Final = 5
+from placement.planning.reassignment import BoolMatrix, Reassignment, partition_names
 
 
 @attrs.frozen(kw_only=True)
@@ -125,34 +121,6 @@ def _directories(impact: Impact) -> Iterator[Finding]:
             sentence="Moves between log directories are not counted, as it is not known which directory holds a "
             f"replica: {counted(found.uncounted, 'replica')}; --sizes with what kafka-log-dirs printed says it.",
         )
-
-
-def down_targets(plan: Reassignment, view: ClusterView | None = None) -> dict[BrokerId, Liveness]:
-    """Return the down brokers among a plan's targets, ascending, by `view` or the plan's own list."""
-    named = set(np.unique(plan.replicas).tolist())
-    view = plan.view if view is None else view
-    pairs = zip(view.brokers, view.liveness, strict=True)
-    down = {one.id: how for one, how in pairs if how not in (Liveness.ALIVE, Liveness.STOPPING)}
-    return {number: how for number, how in down.items() if int(number) in named}
-
-
-def rollback_refused(plan: Reassignment) -> str:
-    """Return why --execute refuses the way back from a plan as things stand; nothing where it takes it."""
-    found = down_targets(way_back(plan))
-    if not found:
-        return ""
-    return (
-        f"rollback.json names {named_down(found)}: --execute refuses the whole file until "
-        f"{'it is' if len(found) == 1 else 'they are'} back"
-    )
-
-
-def named_down(found: Mapping[BrokerId, Liveness]) -> str:
-    """Return brokers that are down in words, such as "fenced broker 3" or "broker 3 (in no ISR), 5 (fenced)"."""
-    if set(found.values()) == {Liveness.FENCED}:
-        return f"fenced {brokers_listed([int(number) for number in found])}"
-    shown = listed([f"{number} ({how.value})" for number, how in list(found.items())[:NAMES_MAX]], len(found))
-    return f"broker{'s' * (len(found) > 1)} {shown}"
 
 
 def naming_cordoned(plan: Reassignment) -> NDArray[np.bool_]:

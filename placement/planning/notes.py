@@ -18,7 +18,8 @@ from broker.units import format_size
 from broker.wording import brokers_listed, counted, first_of
 from placement.balance.rack_limits import rack_limits
 from placement.planning.completion import OTHERS, Completion, completion, elected_besides, unblocked_by_newer_release
-from placement.planning.findings import down_targets, drained_if_gone, named, named_down, rollback_refused
+from placement.planning.dead_targets import down_targets, named_down, rollback_refused
+from placement.planning.findings import drained_if_gone, named
 from placement.planning.goal import Goal, copy_sizes, excluded_rows
 from placement.planning.plan import Plan
 from placement.planning.reassignment import Reassignment

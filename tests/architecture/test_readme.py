@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
+from spark_analysis.cli.commands import JOINED
 from tests.architecture import readme
 from tests.architecture.house import ROOT
-from tests.architecture.readme import Block, Command, blocks, broken_links, commands, run_command, run_python
+from tests.architecture.readme import Block, blocks, broken_links, commands, run_command, run_python
 
 TEXTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in readme.DOCUMENTS if (ROOT / name).is_file()}
 RUN = [(name, block) for name, text in TEXTS.items() for block in blocks(text) if not block.not_run]
@@ -88,11 +88,8 @@ def test_modules_that_a_document_runs_are_there(document: str) -> None:
 
 
 @pytest.mark.parametrize("document", TEXTS)
-def test_subcommands_that_a_document_names_are_there(document: str, tmp_path: Path) -> None:
-    named = readme.named_subcommands(TEXTS[document])
-    if named:
-        shown = run_command(Command(text="brokerside --help", line=0, output=None), root=ROOT, folder=tmp_path)
-        assert [name for name in named if not re.search(rf"^\W*{name}\b", shown, flags=re.MULTILINE)] == []
+def test_subcommands_that_a_document_names_are_there(document: str) -> None:
+    assert set(readme.named_subcommands(TEXTS[document])) <= set(JOINED)
 
 
 @pytest.mark.parametrize("document", readme.WORDS_MAX)

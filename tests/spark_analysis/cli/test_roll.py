@@ -70,7 +70,8 @@ def test_brokers_gone_are_refused_with_what_would_do(tmp_path: Path, capsys: pyt
         "brokerside: 22 of 26 partitions are at or under min.insync.replicas because replicas are out of sync, on "
         "brokers 2 (21 replicas, in no ISR), 3 (16 replicas, in no ISR); bring these brokers back and wait until every "
         "replica is in sync, or give --despite-out-of-sync, which restarts the brokers of each of these partitions one "
-        "at a time\n"
+        "at a time; if they are gone for good: a drain is refused as things stand (__share_group_state-0 needs 3 live "
+        "brokers, and 1 remains; 2 more, or a smaller factor (--factor 1))\n"
     )
 
 
@@ -106,7 +107,7 @@ def test_where_every_broker_is_down_nothing_restarts(tmp_path: Path, capsys: pyt
     assert roll(str(dump), "--despite-out-of-sync") == 0
     shown = capsys.readouterr().out
     assert "d: no broker restarts; 2 brokers, 2 partitions\n" in shown
-    assert "left out (in no ISR): brokers 1, 2" in shown
+    assert "left out (only in the ISR of partitions without a leader): brokers 1, 2" in shown
 
 
 @pytest.mark.parametrize(
