@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from broker.cluster import SIZE_UNKNOWN, ClusterView
+from broker.cluster import PAD, SIZE_UNKNOWN, ClusterView
 from broker.errors import RefusedError, UsageError
-from broker.row_flags import count_in_row
+from broker.row_flags import count_in_row, first_in_row
 from placement.planning.goal import as_targeted
 from placement.planning.plan import make_plan
 from placement.planning.reassignment import Reassignment
@@ -139,7 +139,7 @@ def _columns(plan: Reassignment, goal: str) -> dict[str, Any]:
         "replicas": id_lists(plan.current),
         "target_replicas": id_lists(plan.replicas),
         "leader": pa.nulls(plan.count) if table.leader is None else leader_column(table.leader[rows]),
-        "target_leader": plan.replicas[:, 0],
+        "target_leader": first_in_row(plan.replicas, plan.replicas != PAD),
         "added_count": added,
         "moved_bytes": pa.array(sizes * added, mask=sizes == SIZE_UNKNOWN),
     }

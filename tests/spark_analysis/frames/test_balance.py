@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -115,8 +116,8 @@ def test_two_clusters_of_one_name_are_two_if_read_from_two_files_else_a_fault(
     for night in ("mon", "tue"):
         write(tmp_path / night / "prod.txt", describe(3 if night == "mon" else 5))
     register(spark)
-    frame = (
-        spark.read.format("kafka_cluster").option("cluster", "{file}").load([str(tmp_path / n) for n in ("mon", "tue")])
+    frame = reduce(
+        DataFrame.union, (spark.read.format("kafka_cluster").load(str(tmp_path / n)) for n in ("mon", "tue"))
     )
     assert [row["partition_count"] for row in found(balance.clusters(frame))] == [3, 5]
     (row,) = found(balance.clusters(frame.drop("source")))

@@ -20,7 +20,7 @@ from spark_analysis.frames.views import (
     PARTITION_OPTIONAL,
     view_of_rows,
 )
-from spark_analysis.questions.movement import plan_table
+from spark_analysis.questions.movement import move_table, plan_table
 from spark_analysis.tables.advice_rows import plan_rows
 from spark_analysis.tables.schemas import CLUSTER_BROKERS, CLUSTER_PARTITIONS
 from spark_analysis.tables.view_columns import Constants, broker_columns, partition_columns
@@ -127,6 +127,11 @@ def test_each_goal_that_is_asked_for_has_a_row_that_may_say_why_there_is_no_plan
     in_order = view_of_rows("c", partitions([[1, 2], [2, 1]], racks=[["a", "b"], ["b", "a"]]), None)
     (row,) = plan_table(in_order, ["racks"]).to_pylist()
     assert (row["refused"], row["moved_count"], row["is_least"]) == (None, 0, True)
+
+
+def test_a_cluster_whose_partitions_have_no_replica_moves_none() -> None:
+    brokers = pa.table({"broker_id": pa.array([1], pa.int32())})
+    assert move_table(view_of_rows("c", partitions([[], []]), brokers), "balance").to_pylist() == []
 
 
 @pytest.mark.deep
