@@ -48,7 +48,9 @@ def _key_bytes(text: str, *, is_hex: bool) -> bytes:
     default=1,
     help="Number of partitions of the topic (default 1).",
 )
-@click.option("--partitioner", type=click.Choice(tuple(PARTITIONERS)), help="Print only this one's answer.")
+@click.option(
+    "--partitioner", metavar="NAME", type=click.Choice(tuple(PARTITIONERS)), help="Print only this one's answer."
+)
 @click.option("--hex", "is_hex", is_flag=True, help="Read keys as hexadecimal bytes (default: as UTF-8 text).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line instead of text.")
 @takes(PartitionCommand)
@@ -59,7 +61,7 @@ def partition_command(options: PartitionCommand) -> int:
 
     \b
     brokerside partition order-17 --partitions 12
-    brokerside partition order-17 order-18 --partitions 12 --partitioner consistent_random
+    brokerside partition a b --partitions 12 --json
     """
     names = tuple(PARTITIONERS) if options.partitioner is None else (options.partitioner,)
     rows = list(_rows(options, names))

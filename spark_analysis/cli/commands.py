@@ -66,7 +66,7 @@ explore nothing replication.explore.cli:explore
 fleet nothing spark_analysis.cli.fleet:fleet
     Simulate a fleet of clusters, place every topic as Kafka would, and report how even the clusters are.
 groups nothing replication.groups.cli:groups
-    Show which member gets which partitions of a consumer group, and what rebalances cost.
+    Show the members' partitions in a consumer group, and the cost of rebalances.
 impact dumps spark_analysis.cli.impact:impact_command
     Show what a reassignment plan does to a cluster before it is run.
 log logs log.cli.main:log
