@@ -126,7 +126,7 @@ def completed_view(reassignment: Reassignment, done: Completion | None = None) -
     """Return the cluster after every row has completed, blocked ones too, and preferred leaders are elected.
 
     `done` is the completion if the caller has it. Kept replicas that are out of sync stay so; eligible leader replicas
-    (ELR) that lose their replica go.
+    (ELR) that lose their replica go. A broker that is down stays so, also when nothing that it holds shows it any more.
     """
     found = completion(reassignment) if done is None else done
     view, table, rows = reassignment.view, reassignment.table(), reassignment.rows
@@ -144,7 +144,8 @@ def completed_view(reassignment: Reassignment, done: Completion | None = None) -
         for name in ("elr", "last_known_elr", "offline", "observers")
     }
     cleared = {name: _cleared(getattr(table, name), rows) for name in ("adding", "removing")}
-    return attrs.evolve(view, partitions=attrs.evolve(table, leader=leader, isr=isr, **others, **cleared))
+    after = attrs.evolve(view, partitions=attrs.evolve(table, leader=leader, isr=isr, **others, **cleared))
+    return after.with_stated(view.seen_down)
 
 
 def unblocked_by_newer_release(reassignment: Reassignment) -> BoolArray:

@@ -289,3 +289,30 @@ def test_tables_have_a_row_for_each_batch_broker_partition_and_measure() -> None
 def test_no_plan_is_refused() -> None:
     with pytest.raises(UsageError, match="an impact needs a plan"):
         impact([])
+
+
+def test_a_dead_broker_that_is_drained_is_no_broker_to_fill_afterwards() -> None:
+    """Broker 4 is in no ISR; once it holds nothing, the partitions no longer show that it is dead."""
+    replicas = np.array([[1, 2], [2, 3], [3, 1], [1, 4]], dtype=np.int32)
+    view = ClusterView.build(
+        name="c",
+        source="c",
+        format="c",
+        partitions=PartitionTable(
+            topic_index=np.zeros(4, dtype=np.int32),
+            partition_ids=np.arange(4, dtype=np.int32),
+            replicas=replicas,
+            leader=replicas[:, 0],
+            isr=np.array([[1, 2], [2, 3], [3, 1], [1, -1]], dtype=np.int32),
+        ),
+        brokers=tuple(BrokerView(id=BrokerId(number)) for number in (1, 2, 3, 4)),
+        topics=(TopicView("t"),),
+    )
+    found = impact([Reassignment(view=view, rows=[3], replicas=[[1, 2]])])
+    assert found.before.alive.tolist() == found.after.alive.tolist() == [True, True, True, False]
+    moves = {
+        row["quantity"]: (row["before"], row["after"])
+        for row in measures_table(found).to_pylist()
+        if (row["scope"], row["measure"]) == ("broker", "moves")
+    }
+    assert moves["replicas"] == (0, 0)
