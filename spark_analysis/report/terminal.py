@@ -103,14 +103,11 @@ def _limit_lines(report: Report, worst: Sequence[ClusterRow]) -> list[Text]:
 
 
 def _next_lines(report: Report, worst: Sequence[ClusterRow]) -> list[Text]:
-    """Return the first step of the first cluster that has one, and its command, which is never cut."""
+    """Return the first step of each cluster that is shown, and its command, which is never cut."""
     details = {detail.row.place: detail for detail in report.details}
-    for row in worst:
-        detail = details.get(row.place)
-        steps = () if detail is None or row.facts.leaderless_count else _steps(report, detail)
-        if steps:
-            return [Text(f"Next, for {row.place}., {visible(steps[0])}")]
-    return []
+    found = [details[row.place] for row in worst if row.place in details and not row.facts.leaderless_count]
+    steps = [(detail.row.place, _steps(report, detail)) for detail in found]
+    return [Text(f"Next, for {place}., {visible(each[0])}") for place, each in steps if each]
 
 
 def _steps(report: Report, detail: ClusterDetail) -> list[str]:
