@@ -40,7 +40,8 @@ def impact_shown(
     worst: Sequence[dict[str, Any]],
     measured: Sequence[dict[str, Any]],
 ) -> Iterator[RenderableType]:
-    """Yield what the terminal shows of an impact."""
+    """Yield what the terminal shows of an impact, the verdict first."""
+    yield Text(printable(_verdict(impact, found)))
     yield from _heading(impact)
     for finding in found:
         yield Text(printable(f"{'! ' if finding.is_bad else '- '}{finding.sentence}"))
@@ -50,6 +51,16 @@ def impact_shown(
     yield from _brokers(impact)
     yield from _directories(impact)
     yield _before_and_after(impact, worst, measured)
+
+
+def _verdict(impact: Impact, found: Sequence[Finding]) -> str:
+    """Return whether something speaks against the plan, and what it does to partitions under min-ISR."""
+    bad = sum(finding.is_bad for finding in found)
+    under = impact.under_min_isr
+    known = under.before is not None
+    states = f"; under min-ISR {_known(under.before)} before, {_known(under.after)} after" if known else ""
+    marked = f"{plural(bad, 'finding')} against this plan, marked with !"
+    return f"{marked if bad else 'Nothing speaks against this plan'}{states}"
 
 
 def _heading(impact: Impact) -> Iterator[RenderableType]:
@@ -71,10 +82,8 @@ def _heading(impact: Impact) -> Iterator[RenderableType]:
         )
     if impact.moved_bytes is None:
         known, unknown = impact.known_bytes
-        lines.append(
-            f"Sizes are unknown of {plural(unknown, 'new replica')}; the others copy {format_size(known)}. "
-            "--sizes gives them."
-        )
+        rest = f" of {plural(unknown, 'new replica')}; the others copy {format_size(known)}" if known else ""
+        lines.append(f"Sizes are unknown{rest}. --sizes gives them.")
     if not impact.has_links and impact.moved_replicas:
         lines.append("Times are not known without --throttle, or a network's capacity in --capacity.")
     if runs_either(impact.release):
@@ -137,7 +146,8 @@ def _brokers(impact: Impact) -> Iterator[RenderableType]:
     )
     shown = columns if impact.moved_bytes is not None else columns[:8]
     yield shown_table(
-        "Brokers with a change, most moves first (out: as the leader that is copied from)",
+        "Brokers with a change, most moves first"
+        + (" (out: as the leader that is copied from)" if shown is columns else ""),
         [title for title, _ in shown],
         [[text(row) for _, text in shown] for row in rows[:BROKERS_SHOWN_MAX]],
     )
@@ -191,7 +201,10 @@ def _before_and_after(
     for each in worst:
         name = f"{_STATES[each['state']]} if the worst of {_SCOPES[each['scope']]} is lost"
         rows.append((name, count(each["before"]), "", count(each["after"])))
-    return shown_table("Before and after", ("", "before", "on the way", "after"), rows)
+    changed = [row for row in rows if len({*row[1:]} - {""}) > 1]
+    if not changed:
+        return Text("No state or measure changes.")
+    return shown_table("What changes (--json has all)", ("", "before", "on the way", "after"), changed)
 
 
 def _state_row(name: str, states: States) -> tuple[str, str, str, str]:

@@ -58,7 +58,9 @@ def test_a_copy_that_never_ends_is_said_with_its_batch(tmp_path: Path, capsys: p
         capacity.write_text(f"broker,network_in,network_out,ingress\n-1,100,100,{ingress}\n")
         assert impact(BASELINE, *plans, *arguments) == (1 if ingress else 0)
         shown = capsys.readouterr().out
-        assert shown.splitlines()[0].endswith(f" to copy{time}")
+        verdict, heading, *_ = shown.splitlines()
+        assert verdict.startswith("2 findings against this plan" if ingress else "Nothing speaks against this plan")
+        assert heading.endswith(f" to copy{time}")
         assert next(line for line in shown.splitlines() if line.startswith("1  ")).endswith(f"  {first}")
 
 
