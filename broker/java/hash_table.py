@@ -1,6 +1,6 @@
 """Model the table of a Java `HashMap` or `HashSet`: bins grow, become trees or lists, and lose keys.
 
-Source: java.util.HashMap (putVal, removeNode, resize, treeifyBin), Java 17.
+Source: java.util.HashMap (putVal, computeIfAbsent, removeNode, resize, treeifyBin), Java 17.
 """
 
 from __future__ import annotations
@@ -41,13 +41,24 @@ class HashTable:
         else:
             bin_keys.append(key)
             if len(bin_keys) > _LIST_KEY_COUNT_MAX:
-                if self.table_size < _TREE_TABLE_SIZE_MIN:
-                    self._double()
-                else:
-                    self.bins[index] = TreeBin.of(bin_keys)
+                self._make_tree(index, bin_keys)
         self.key_count += 1
-        if self.key_count * 4 > self.table_size * 3:
+        if self._is_over_full():
             self._double()
+
+    def add_first(self, key: TreeKey) -> None:
+        """Insert a key that is absent as `computeIfAbsent` does: in front of its bin, once the table has grown."""
+        if self._is_over_full():
+            self._double()
+        index = key[0] % self.table_size
+        bin_keys = self.bins.setdefault(index, [])
+        if isinstance(bin_keys, TreeBin):
+            bin_keys.add(key)
+        else:
+            bin_keys.insert(0, key)
+            if len(bin_keys) >= _LIST_KEY_COUNT_MAX:  # Java counts the keys without the new one, and asks for seven.
+                self._make_tree(index, bin_keys)
+        self.key_count += 1
 
     def remove(self, key: TreeKey) -> None:
         """Remove a key that is present."""
@@ -64,6 +75,15 @@ class HashTable:
     def first(self) -> TreeKey:
         """Return the first key of the iteration order. Cost: the number of non-empty bins."""
         return _in_order(self.bins[min(self.bins)])[0]
+
+    def _is_over_full(self) -> bool:
+        return self.key_count * 4 > self.table_size * 3
+
+    def _make_tree(self, index: int, bin_keys: list[TreeKey]) -> None:
+        if self.table_size < _TREE_TABLE_SIZE_MIN:
+            self._double()
+        else:
+            self.bins[index] = TreeBin.of(bin_keys)
 
     def _double(self) -> None:
         halves: dict[int, TreeBin | list[TreeKey]] = {}

@@ -47,13 +47,20 @@ class Topic:
     replica_racks: tuple[tuple[str, ...], ...] | None = None
 
 
+class RecordedPartitions(tuple[TopicPartition, ...]):
+    """Hold a member's partitions in the order in which the record of its target assignment lists them."""
+
+    __slots__ = ()
+
+
 @attrs.frozen(kw_only=True)
 class Member:
     """Describe one member with its subscription.
 
     `owned` is what it held, as its assignor reads that: from the subscription (cooperative), from the assignor's user
-    data (sticky) or from the target assignment (uniform). `generation` is the generation it held that in, and
-    `subscription_generation` the one in the subscription itself where that differs, as the two are compared.
+    data (sticky) or from the target assignment (uniform), whose order counts only in RecordedPartitions. `generation`
+    is the generation it held that in, and `subscription_generation` the one in the subscription itself where that
+    differs, as the two are compared.
     """
 
     id: str
@@ -86,6 +93,8 @@ class Group:
     generations: Int32Array
     subscription_generations: Int32Array
     replica_racks: ReplicaRacks
+    recorded: frozenset[int] = frozenset()
+    """The members whose claims stand in the order of their record."""
 
     @classmethod
     def of(cls, members: Sequence[Member], topics: Sequence[Topic]) -> Group:
@@ -121,6 +130,9 @@ class Group:
             subscription_generations=np.array([_subscribed_generation(member) for member in members], np.int32),
             replica_racks=ReplicaRacks.of(
                 [known[name].replica_racks if name in known else None for name in names], counts
+            ),
+            recorded=frozenset(
+                place for place, member in enumerate(members) if isinstance(member.owned, RecordedPartitions)
             ),
         )
 

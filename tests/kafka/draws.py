@@ -168,12 +168,15 @@ def _partition_count(chance: random.Random) -> int:
     return chance.choice((1, 2, 50, 64, INT32_MAX, chance.randrange(1, 2**31)))
 
 
-def drawn_life(kafka: KafkaJvm, algorithm: str, chance: random.Random, size: int) -> Json:
-    """Return a group's life of some steps; it ends at the first at which Kafka throws."""
+def drawn_life(kafka: KafkaJvm, algorithm: str, chance: random.Random, size: int, *, goes_on: bool = False) -> Json:
+    """Return a group's life of some steps; it ends at the first at which Kafka throws.
+
+    `goes_on`: members hold what the step before gave them, whatever the step lists; for groups of the coordinator.
+    """
     assignor, served = GROUPS[algorithm]
     life = Life.begin(chance, size, served=served, announcing=assignor == "cooperative-sticky")
     steps: list[Json] = []
-    given = {"assignor": assignor, "steps": steps}
+    given: Json = {"assignor": assignor, "steps": steps, **({"goes_on": True} if goes_on else {})}
     for _ in range(1 + chance.randrange(STEP_COUNT_MAX)):
         steps.append(_server_step(life) if served else _client_step(life, assignor))
         answer = kafka.ask(algorithm, given)

@@ -21,13 +21,18 @@ import attrs
 
 from broker.cluster import BrokerView, Int32Array
 from broker.entropy import RandomSource
+from broker.ids import TopicPartition
 from broker.java.hash_table import HashTable
 from broker.java.string_hash import java_map_order, java_set_copy_order
 from broker.releases import NEWEST, Release
+from placement.consumer.assignment import GroupAssignment
+from placement.consumer.group import NO_METADATA, Group, Member, Topic
+from placement.consumer.uniform.assignor import UniformAssignor
 from placement.placers.broker_columns import BrokerColumns
 from placement.placers.classic import ClassicStart, compiled_rows, ring_of
 from placement.placers.striped import striped_positions
 from placement.spec import PlacementSpec
+from tests.golden.consumers import run_server
 from tests.golden.files import run_case
 from tests.golden.runners import Runner, run_admin_utils, run_striped, runners_of
 from tests.kafka.areas import Area, fewer
@@ -79,7 +84,8 @@ def _area(kafka: KafkaJvm, name: str) -> Area[Drawn]:
 def drawn(kafka: KafkaJvm, name: str, chance: random.Random, size: int) -> Drawn:
     """Draw the input of a case of an area."""
     if name in GROUPS:
-        return dict(drawn_life(kafka, name, chance, size))
+        goes_on = name == "server_uniform" and chance.random() < 0.5
+        return dict(drawn_life(kafka, name, chance, size, goes_on=goes_on))
     if name == "hash_orders":
         return {"keys": draw_keys(chance, 2 * size)}
     if name == "hash_set":
@@ -106,6 +112,8 @@ def runners(release: Release, algorithm: str, given: Drawn, is_placed: bool) -> 
     """Return what answers an input: a placer by its path for large topics too, where Kafka places."""
     if algorithm in HASHES:
         return [{"hash_orders": run_hash_orders, "hash_set": run_hash_set}[algorithm]]
+    if given.get("goes_on"):
+        return [partial(run_server, make=UniformGoingOn)]
     found = [runners_of(release)[algorithm]]
     if algorithm == "striped_replica_placer":
         found.append(partial(run_striped, placer=StripedFast(release)))
@@ -158,6 +166,28 @@ class StripedFast:
     def place(self, spec: PlacementSpec, brokers: Sequence[BrokerView], entropy: RandomSource) -> Int32Array:
         columns = BrokerColumns.of(brokers)
         return columns.ids[striped_positions(spec, columns, entropy, self.release)]
+
+
+@attrs.define
+class UniformGoingOn:
+    """The uniform assignor where each member holds what the last call gave it."""
+
+    held: dict[str, tuple[TopicPartition, ...]] = attrs.field(factory=dict)
+
+    def assign(self, group: Group, entropy: RandomSource) -> GroupAssignment:
+        counts = zip(group.topics, group.partition_counts.tolist(), strict=True)
+        members = [
+            Member(
+                id=member,
+                topics=tuple(group.topics[topic] for topic in group.subscribed.row(place).tolist()),
+                owned=self.held.get(member, ()),
+            )
+            for place, member in enumerate(group.members)
+        ]
+        known = [Topic(name=name, partition_count=count) for name, count in counts if count != NO_METADATA]
+        answer = UniformAssignor().assign(Group.of(members, known), entropy)
+        self.held = {member: answer.of(member) for member in group.members}
+        return answer
 
 
 def smaller(given: Drawn) -> Iterator[Drawn]:

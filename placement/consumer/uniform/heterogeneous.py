@@ -40,7 +40,7 @@ from placement.consumer.errors import PartitionAssignorError, PartitionIndexErro
 from placement.consumer.group import NO_METADATA, Group
 from placement.consumer.ragged import Ragged, grouped, inverse, ranges
 from placement.consumer.subscribers import subscribers_of
-from placement.consumer.topic_ids import id_text, topic_ids
+from placement.consumer.topic_ids import id_text
 
 ROUND_COUNT_MAX: Final = 16  # MAX_ITERATION_COUNT: most subscriptions need two, some would go on for very long.
 
@@ -58,9 +58,12 @@ LEVEL_FIELD_COUNT: Final = 7
 """
 
 
-def assign_heterogeneous(group: Group) -> Ragged:
-    """Return each member's partitions by id; raise PartitionAssignorError and PartitionIndexError as Kafka throws."""
-    ids, order, counts = topic_ids(group), group.member_hash_order, group.partition_counts
+def assign_heterogeneous(group: Group, ids: Sequence[bytes]) -> tuple[Ragged, Int64Array]:
+    """Return each member's partitions by id, and the topics in the order in which they were assigned.
+
+    `ids` are those of all topics. Raises PartitionAssignorError and PartitionIndexError as Kafka throws.
+    """
+    order, counts = group.member_hash_order, group.partition_counts
     missing = group.subscribed.take(order).values
     missing = missing[counts[missing] == NO_METADATA]
     if missing.size:
@@ -75,7 +78,7 @@ def assign_heterogeneous(group: Group) -> Ragged:
     )
     # Nobody is -1, and so stands behind the last member.
     rows = grouped(np.append(order, NOBODY)[owners], len(order))
-    return _with_extras(rows, order, extras, first_extras) if len(extras) > 1 else rows
+    return (_with_extras(rows, order, extras, first_extras) if len(extras) > 1 else rows), topics
 
 
 def _with_extras(rows: Ragged, order: Int64Array, extras: Int64Array, first_extras: Int32Array) -> Ragged:

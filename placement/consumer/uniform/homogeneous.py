@@ -30,7 +30,7 @@ from broker.compiled import compiled
 from placement.consumer.assignment import NOBODY
 from placement.consumer.errors import PartitionAssignorError
 from placement.consumer.group import NO_METADATA, Group
-from placement.consumer.ragged import Ragged, grouped, inverse
+from placement.consumer.ragged import Ragged, inverse
 from placement.consumer.topic_ids import id_text
 from placement.consumer.uniform.holdings import walk_order
 
@@ -71,12 +71,10 @@ def _assign_owned(
     limits = _quotas(int(counts[topics].sum()), sizes[group.member_hash_order])[turns]
     revoked = np.empty(0, np.int32)
     if (sizes > limits).any():
-        places = np.flatnonzero(np.append(sizes > limits, np.False_)[owners]).astype(np.int32)
-        over = grouped(owners[places], len(turns))
-        partitions = places[over.values]
-        claims = _claiming(group, Ragged(over.starts, partitions))
+        claims = distinct_claims(group, sizes > limits)
         held = subscribed[claims.owned_topics.values]
-        revoked = partitions[_revoked(claims, topics, ids, held, limits, turns)]
+        places = _revoked(claims, topics, ids, held, limits, turns)
+        revoked = claims.ids_of(claims.owned_topics.values[places], claims.owned_numbers[places])
         owners[revoked] = REVOKED
     ends = np.concatenate([[0], limits.cumsum()])
     values = np.empty(ends[-1], np.int32)
@@ -159,7 +157,7 @@ def _partitions(group: Group, topics: Int64Array) -> Int32Array:
 
 def _assign_claims(group: Group, topics: Int64Array, ids: Sequence[bytes], subscribed: NDArray[np.bool_]) -> Ragged:
     """Return each member's partitions, also where claims overlap or name partitions that do not exist."""
-    turns, claims = inverse(group.member_hash_order), sorted_claims(group)
+    turns, claims = inverse(group.member_hash_order), distinct_claims(group)
     held = subscribed[claims.owned_topics.values]
     sizes = np.bincount(claims.owned_topics.rows[held], minlength=len(turns))
     limits = _quotas(int(group.partition_counts[topics].sum()), sizes[group.member_hash_order])[turns]
@@ -197,23 +195,25 @@ def _revoked(
     return np.asarray(revoked[by_turn])
 
 
-def _claiming(group: Group, rows: Ragged) -> Group:
-    """Return the group with members that claim these partitions."""
-    topics = Ragged(rows.starts, group.partition_topics[rows.values])
-    return attrs.evolve(group, owned_topics=topics, owned_numbers=group.partition_numbers[rows.values])
+def distinct_claims(group: Group, chosen: NDArray[np.bool_] | None = None) -> Group:
+    """Return the group with each claim once: those of `recorded` members as listed, others by (topic, number).
 
-
-def sorted_claims(group: Group) -> Group:
-    """Return the group with each member's claims sorted by (topic, number), each once."""
-    topics, numbers = group.owned_topics, group.owned_numbers
-    members, values = topics.rows, topics.values
-    order = np.lexsort((numbers, values, members))
-    members, values, numbers = members[order], values[order], numbers[order]
-    fresh = np.ones(len(order), np.bool_)
-    fresh[1:] = (np.diff(numbers) != 0) | (np.diff(values) != 0) | (np.diff(members) != 0)
-    lengths = np.bincount(members[fresh], minlength=len(group.members))
-    once = Ragged(np.concatenate([[0], lengths.cumsum()]), values[fresh])
-    return attrs.evolve(group, owned_topics=once, owned_numbers=numbers[fresh])
+    Members who are not `chosen`, bool[M], claim nothing.
+    """
+    claims, numbers = group.owned_topics, group.owned_numbers
+    members = claims.rows
+    order = np.lexsort((numbers, claims.values, members))
+    steps = np.diff(np.stack([numbers, claims.values, members])[:, order])
+    fresh = np.concatenate([np.ones(min(1, len(order)), np.bool_), (steps != 0).any(axis=0)])
+    if chosen is not None:
+        fresh &= chosen[members[order]]
+    order = order[fresh]
+    for member in group.recorded:
+        begin, end = np.searchsorted(members[order], [member, member + 1])
+        order[begin:end].sort()
+    lengths = np.bincount(members[order], minlength=len(group.members))
+    once = Ragged(np.concatenate([[0], lengths.cumsum()]), claims.values[order])
+    return attrs.evolve(group, owned_topics=once, owned_numbers=numbers[order])
 
 
 def _quotas(partition_count: int, held_sizes: Int64Array) -> Int64Array:

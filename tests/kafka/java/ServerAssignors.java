@@ -18,6 +18,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import org.apache.kafka.common.Uuid;
+import org.apache.kafka.coordinator.group.GroupCoordinatorRecordHelpers;
 import org.apache.kafka.coordinator.group.api.assignor.ConsumerGroupPartitionAssignor;
 import org.apache.kafka.coordinator.group.api.assignor.GroupSpec;
 import org.apache.kafka.coordinator.group.api.assignor.MemberAssignment;
@@ -25,6 +26,7 @@ import org.apache.kafka.coordinator.group.api.assignor.SubscribedTopicDescriber;
 import org.apache.kafka.coordinator.group.api.assignor.SubscriptionType;
 import org.apache.kafka.coordinator.group.assignor.RangeAssignor;
 import org.apache.kafka.coordinator.group.assignor.UniformAssignor;
+import org.apache.kafka.coordinator.group.generated.ConsumerGroupTargetAssignmentMemberValue;
 import org.apache.kafka.coordinator.group.modern.Assignment;
 import org.apache.kafka.coordinator.group.modern.GroupSpecImpl;
 import org.apache.kafka.coordinator.group.modern.MemberSubscriptionAndAssignmentImpl;
@@ -54,10 +56,13 @@ final class ServerAssignors {
     static ObjectNode steps(JsonNode input) {
         ObjectNode expected = JSON.createObjectNode();
         ArrayNode steps = expected.putArray("steps");
+        boolean goesOn = input.path("goes_on").asBoolean();
+        Map<String, Assignment> targets = new HashMap<>();
         for (JsonNode step : input.get("steps")) {
             Group group = group(step);
             Map<String, MemberAssignment> answer = assignor(input.get("assignor").asText())
-                    .assign(groupSpec(group), describer(group)).members();
+                    .assign(groupSpec(group, goesOn ? targets : listed(group)), describer(group)).members();
+            targets = replayed(group, answer, targets);
             ObjectNode assignment = steps.addObject().putObject("assignment");
             for (Map.Entry<String, MemberAssignment> member : new TreeMap<>(answer).entrySet()) {
                 ArrayNode topics = assignment.putArray(member.getKey());
@@ -70,11 +75,31 @@ final class ServerAssignors {
         return expected;
     }
 
+    /** The target of each member as the coordinator has it after it replayed the records of an answer. */
+    private static Map<String, Assignment> replayed(
+            Group group, Map<String, MemberAssignment> answer, Map<String, Assignment> before) {
+        Map<String, Assignment> targets = new HashMap<>();
+        for (Member member : group.members) {
+            MemberAssignment given = answer.get(member.id);
+            Map<Uuid, Set<Integer>> target = given == null ? Map.of() : given.partitions();
+            Assignment old = before.get(member.id);
+            // Where nothing changes, no record is written.
+            boolean isSame = old != null && old.partitions().equals(target);
+            targets.put(member.id, isSame ? old : replayed(member.id, target));
+        }
+        return targets;
+    }
+
+    private static Assignment replayed(String member, Map<Uuid, Set<Integer>> target) {
+        return Assignment.fromRecord((ConsumerGroupTargetAssignmentMemberValue) GroupCoordinatorRecordHelpers
+                .newConsumerGroupTargetAssignmentRecord("group", member, target).value().message());
+    }
+
     /** CPU nanoseconds of the first step's call; what it throws is an answer too, and takes time. */
     static ObjectNode time(JsonNode input) {
         Group group = group(ClientAssignors.firstStep(input));
         ConsumerGroupPartitionAssignor assignor = assignor(input.get("assignor").asText());
-        GroupSpec spec = groupSpec(group);
+        GroupSpec spec = groupSpec(group, listed(group));
         SubscribedTopicDescriber describer = describer(group);
         long begin = ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
         int size = -1;
@@ -132,29 +157,41 @@ final class ServerAssignors {
         return values.stream().mapToInt(Integer::intValue).toArray();
     }
 
-    private static GroupSpec groupSpec(Group group) {
-        List<Uuid> ids = new ArrayList<>();
-        group.topics.forEach(topic -> ids.add(Uuid.fromString(topic)));
+    private static List<Uuid> ids(Group group) {
+        return group.topics.stream().map(Uuid::fromString).toList();
+    }
+
+    /** What the step lists, as if each member had been given it in the order of its set of topics. */
+    private static Map<String, Assignment> listed(Group group) {
+        List<Uuid> ids = ids(group);
+        Map<String, Assignment> targets = new HashMap<>();
+        for (Member member : group.members) {
+            Map<Uuid, Set<Integer>> listed = new HashMap<>();
+            for (int i = 0; i < member.owned.length; i += 2) {
+                listed.computeIfAbsent(ids.get(member.owned[i]), key -> new TreeSet<>()).add(member.owned[i + 1]);
+            }
+            Set<Uuid> order = new LinkedHashSet<>(new HashSet<>(subscribedIds(group, member, ids)));
+            order.addAll(ids);
+            Map<Uuid, Set<Integer>> held = order.stream().filter(listed::containsKey).collect(
+                    Collectors.toMap(topic -> topic, topic -> new HashSet<>(new ArrayList<>(listed.get(topic)))));
+            targets.put(member.id, new Assignment(Collections.unmodifiableMap(held)));
+        }
+        return targets;
+    }
+
+    private static GroupSpec groupSpec(Group group, Map<String, Assignment> targets) {
+        List<Uuid> ids = ids(group);
         Map<String, MemberSubscriptionAndAssignmentImpl> members = new HashMap<>();
         Map<Uuid, Map<Integer, String>> owners = new HashMap<>();
         Set<Set<Uuid>> subscriptions = new HashSet<>();
         for (Member member : group.members) {
             Set<Uuid> topics = subscribedIds(group, member, ids);
             subscriptions.add(topics);
-            Map<Uuid, Set<Integer>> listed = new HashMap<>();
-            for (int i = 0; i < member.owned.length; i += 2) {
-                Uuid topic = ids.get(member.owned[i]);
-                listed.computeIfAbsent(topic, key -> new TreeSet<>()).add(member.owned[i + 1]);
-                owners.computeIfAbsent(topic, key -> new HashMap<>()).put(member.owned[i + 1], member.id);
-            }
-            // As Assignment.fromRecord makes it: partitions were given in the order of the subscribed topics.
-            Set<Uuid> order = new LinkedHashSet<>(new HashSet<>(topics));
-            group.topics.forEach(topic -> order.add(Uuid.fromString(topic)));
-            Map<Uuid, Set<Integer>> held = order.stream().filter(listed::containsKey).collect(
-                    Collectors.toMap(topic -> topic, topic -> new HashSet<>(new ArrayList<>(listed.get(topic)))));
+            Assignment held = targets.getOrDefault(member.id, Assignment.EMPTY);
+            held.partitions().forEach((topic, numbers) -> numbers.forEach(number ->
+                    owners.computeIfAbsent(topic, key -> new HashMap<>()).put(number, member.id)));
             members.put(member.id, new MemberSubscriptionAndAssignmentImpl(
-                    Optional.empty(), Optional.ofNullable(member.instance), topics,
-                    new Assignment(Collections.unmodifiableMap(held))));
+                    Optional.empty(), Optional.ofNullable(member.instance), topics, held));
         }
         SubscriptionType type = subscriptions.size() > 1 ? SubscriptionType.HETEROGENEOUS : SubscriptionType.HOMOGENEOUS;
         return new GroupSpecImpl(members, type, owners);

@@ -163,7 +163,7 @@ def test_uniform_does_not_see_in_which_order_or_how_often_partitions_are_listed(
 def test_of_a_set_of_numbers_those_beyond_its_table_come_earlier() -> None:
     # "a" holds six and keeps four: a set of six has 16 bins, so that 16 is met after 0 and 17 after 1.
     asked = group({"t": 20}, dict.fromkeys("abcdef", "t"), {"a": "t-17 t-16 t-5 t-2 t-1 t-0"})
-    assert answer(UniformAssignor(), asked)["a"] == "t-0 t-1 t-16 t-17"
+    assert answer(UniformAssignor(), asked)["a"] == "t-0 t-16 t-1 t-17"
 
 
 def test_uniform_of_different_subscriptions_refuses_a_partition_beyond_the_end() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import attrs
 import numpy as np
@@ -10,14 +11,15 @@ import pytest
 
 from broker.entropy import SplitMix64
 from broker.ids import PartitionId, TopicPartition
-from broker.java.hash_order import uuid_hashes
+from broker.java.tree_bin import TreeKey
 from placement.consumer.errors import PartitionAssignorError
 from placement.consumer.group import Group, Member, Topic
 from placement.consumer.topic_ids import id_text, topic_ids
 from placement.consumer.uniform import holdings, homogeneous
 from placement.consumer.uniform.assignor import UniformAssignor
-from placement.consumer.uniform.holdings import _walked_row, topic_order, walk_order, walked_numbers
-from placement.consumer.uniform.homogeneous import sorted_claims
+from placement.consumer.uniform.holdings import topic_keys, topic_order, topic_ranks, walk_order
+from placement.consumer.uniform.homogeneous import distinct_claims
+from placement.consumer.uniform.records import Row, listed_record, walked, walked_numbers
 from tests.placement.consumer.groups import group, rows
 
 
@@ -87,31 +89,58 @@ def colliding_group(chance: random.Random) -> Group:
 
 
 @pytest.mark.parametrize("case", range(15))
-def test_the_compiled_walk_is_that_of_javas_tables(case: int) -> None:
+def test_the_walk_in_columns_is_that_of_javas_tables(case: int) -> None:
     asked = colliding_group(random.Random(f"holdings/{case}"))
     ids = topic_ids(asked)
-    order = topic_order(asked, ids)
-    claims = sorted_claims(asked)
-    pairs = sorted(zip(asked.owned_topics.values.tolist(), asked.owned_numbers.tolist(), strict=True))
-    assert list(zip(claims.owned_topics.values.tolist(), claims.owned_numbers.tolist(), strict=True)) == pairs
-    ranks = len(order) + np.arange(len(asked.topics))
-    ranks[order] = np.arange(len(order))
-    spread = uuid_hashes(ids)
-    spread ^= spread >> np.uint32(16)
-    topics, numbers = [topic for topic, _ in pairs], [number for _, number in pairs]
-    places = _walked_row(topics, numbers, ranks.tolist(), ids, spread.view(np.int32).tolist())
-    assert walk_order(claims, order, ids).tolist() == places
+    order, keys = topic_order(asked, ids), topic_keys(ids)
+    listed = list(zip(asked.owned_topics.values.tolist(), asked.owned_numbers.tolist(), strict=True))
+    record = listed_record(listed, topic_ranks(asked, order).tolist())
+    for recorded, lists, expected in ((), sorted(listed), record), ((0,), listed, listed):
+        claims = distinct_claims(attrs.evolve(asked, recorded=frozenset(recorded)))
+        assert list(zip(claims.owned_topics.values.tolist(), claims.owned_numbers.tolist(), strict=True)) == lists
+        met = walk_order(claims, order, ids).tolist()
+        assert [lists[place] for place in met] == walked(expected, keys)
 
 
 def test_crowded_bins_are_walked_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
     asked_of = []
-    monkeypatch.setattr(holdings, "_walked_row", lambda *row: asked_of.append(row) or _walked_row(*row))
+
+    def noted(record: Row, keys: Sequence[TreeKey]) -> Row:
+        asked_of.append(record)
+        return walked(record, keys)
+
+    monkeypatch.setattr(holdings, "walked", noted)
     crowded = colliding_group(random.Random("crowded"))
     numbers = np.arange(0, 32 * 12, 32, dtype=np.int32)
     topics = attrs.evolve(crowded.owned_topics, starts=np.array([0, 12]), values=np.zeros(12, np.int32))
     ids = topic_ids(crowded)
     walk_order(attrs.evolve(crowded, owned_topics=topics, owned_numbers=numbers), topic_order(crowded, ids), ids)
     assert len(asked_of) == 1
+
+
+def test_only_a_recorded_order_gives_up_the_topic_that_the_member_gained_first() -> None:
+    # Both ids fall into bin 0: computeIfAbsent puts the later topic in front, and the member keeps what it meets first.
+    ids = {name: id_text(bytes(15) + bytes([last])) for name, last in (("t", 16), ("u", 32))}
+    topics = [Topic(name=name, partition_count=1, id=uuid) for name, uuid in ids.items()]
+    one = UniformAssignor().assign(Group.of([Member(id="a", topics=("t", "u"))], topics), SplitMix64(0))
+    order = [topics[place].name for place in topic_order(one.group, topic_ids(one.group)).tolist()]
+    assert [partition.topic for partition in one.of("a")] == order[::-1]
+    for owned, kept in ((one.of("a"), order[1]), (tuple(one.of("a")), order[0])):
+        members = [Member(id="a", topics=("t", "u"), owned=owned), Member(id="b", topics=("t", "u"))]
+        two = UniformAssignor().assign(Group.of(members, topics), SplitMix64(0))
+        assert [partition.topic for partition in two.of("a")] == [kept]
+
+
+def test_a_topic_gained_later_is_met_before_one_of_its_bin() -> None:
+    ids = {name: id_text(bytes(15) + bytes([last])) for name, last in (("t", 16), ("u", 32))}
+    topics = [Topic(name=name, partition_count=2, id=uuid) for name, uuid in ids.items()]
+    alone = UniformAssignor().assign(Group.of([Member(id="a", topics=("t", "u"))], topics), SplitMix64(0))
+    first, second = (topics[place] for place in topic_order(alone.group, topic_ids(alone.group)).tolist())
+    held = UniformAssignor().assign(Group.of([Member(id="a", topics=(second.name,))], [second]), SplitMix64(0)).of("a")
+    grown = Group.of([Member(id="a", topics=("t", "u"), owned=held)], topics)
+    assert [one.topic for one in UniformAssignor().assign(grown, SplitMix64(0)).of("a")] == [first.name] * 2 + [
+        second.name
+    ] * 2
 
 
 def test_numbers_beyond_the_table_of_a_set_come_before_smaller_ones() -> None:
