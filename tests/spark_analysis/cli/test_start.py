@@ -78,7 +78,9 @@ def test_no_summary_is_cut_off(words: tuple[str, ...]) -> None:
     shown = " ".join(brokerside_process(*words, "--help").stdout.split())
     context = click.Context(group)
     for name in group.list_commands(context):
-        assert f"{name} {group.summary(context, name)}" in shown
+        # The first page lists commands that need neither dumps nor logs by their names alone.
+        is_named_only = not words and JOINED[name].needs == NOTHING
+        assert (name if is_named_only else f"{name} {group.summary(context, name)}") in shown
     assert "..." not in shown.replace("[ARGS]...", "")
 
 

@@ -91,7 +91,7 @@ def test_without_a_cluster_each_file_is_one(spark: SparkSession, folder: Path) -
     names = {row["cluster"] for row in load(spark, folder, table="inputs").selectExpr("source as cluster").collect()}
     assert len(names) == 4
     rows = load(spark, folder).where("fault is null").select("cluster").distinct().collect()
-    assert {row["cluster"] for row in rows} == {str(folder / "stage" / "members.txt"), "offsets"}
+    assert {row["cluster"] for row in rows} == {"stage/members", "prod/offsets"}
     with pytest.raises(
         PySparkException, match="kafka_groups has no option 'racks'; it has table, mode, cluster, zones"
     ):
