@@ -34,7 +34,7 @@ def rules_without(name: str) -> Rules:
         ("elr", swarm, 0, {"I2", "I25"}),
         ("fence_one_at_a_time", harsh, 4, {"I2", "I3"}),
         ("hw", swarm, 1, {"I5", "I6", "I16"}),
-        ("hw", harsh, 3, {"I4", "I5", "I6", "I16"}),
+        ("hw", harsh, 1, {"I4", "I5", "I6", "I16"}),
         ("kip101", harsh, 15, {"I4", "I5", "I6"}),
     ],
 )
