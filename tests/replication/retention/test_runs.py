@@ -127,6 +127,7 @@ COVERAGE: Final = (
     with_retention(harsh(84, DurationMs(480_000))),
     with_retention(harsh(8, TEN_MINUTES)),
     with_retention(harsh(18, TEN_MINUTES)),
+    harsh(3, DurationMs(180_000)),
     harsh(188, DurationMs(180_000)),
     harsh(211, DurationMs(180_000)),
     with_retention(harsh(302, DurationMs(180_000))),
