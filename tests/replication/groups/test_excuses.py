@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
 from broker.units import DurationMs, TimeMs
 from replication.groups import GroupsExtension, shard, with_groups
 from replication.groups.client.consumer_client import ConsumerClient
-from replication.simulation import Options, Simulation, varied
+from replication.simulation import FaultKind, Options, Simulation, varied
 
 LASTS = DurationMs(600_000)
 
@@ -25,10 +26,13 @@ def test_g2_a_member_takes_what_it_has_just_reported_not_to_own(monkeypatch: pyt
     """Member 0 waits for its commit, its heartbeat fails, and the next one says everything: it owns topic-b-0 only.
 
     Coordinators answer heartbeats at once here. Since they wait for what is pending the three seeds that fell into this
-    hole do not any more; a heartbeat that fails on its way may still lead there.
+    hole do not any more; a heartbeat that fails on its way may still lead there. Every broker is a replica, and the run
+    was found when a move had to add one: none is ordered.
     """
     monkeypatch.setattr(shard, "shows_state", lambda *_: False)
     options = with_groups(varied(950_027, LASTS))
+    moves = (FaultKind.REASSIGN, FaultKind.CANCEL_REASSIGNMENT)
+    options = attrs.evolve(options, fault_ms=tuple(each for each in options.fault_ms if each[0] not in moves))
     assert findings(options, 158_000) == []
     monkeypatch.setattr(ConsumerClient, "coming", frozenset())
     assert findings(options, 158_000) == ["G2 group-0: group-0-member-0 and group-0-member-1 both own topic-a-0"]
