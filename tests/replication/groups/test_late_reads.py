@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
+import attrs
 import pytest
 
 from broker.ids import Offset
 from broker.units import DurationMs, TimeMs
 from replication.groups import GroupsExtension, with_groups
 from replication.groups.offsets_log import Journal, OffsetsRecord
-from replication.simulation import Simulation, varied
+from replication.simulation import FaultKind, Simulation, draw_plan, varied
 
 pytestmark = pytest.mark.deep
 
@@ -20,13 +21,20 @@ READ_MS = 529_672
 FORMER_READ_MS = 530_427
 """A timer of the coordinator before it, which was dropped as it read, ends."""
 
+MOVES: Final = {133_197: 358, 341_419: 398}
+"""The details that draw the targets (2, 1) and (2, 5), as the seed did when a move replaced one replica."""
+
 
 @pytest.fixture
 def drawn() -> tuple[GroupsExtension, Simulation]:
     """Return a run in which broker 4 leads a partition twice within a second, shortly before it does."""
     options = with_groups(varied(990_232, DurationMs(600_000)))
     groups = GroupsExtension.drawn(options, 2)
-    simulation = Simulation(options, extension=groups)
+    plan = tuple(
+        attrs.evolve(each, detail=MOVES.get(each.at_ms, each.detail)) if each.kind is FaultKind.REASSIGN else each
+        for each in draw_plan(options)
+    )
+    simulation = Simulation(options, plan, extension=groups)
     simulation.run_until(TimeMs(READ_MS - 500))
     return groups, simulation
 
