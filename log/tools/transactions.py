@@ -23,13 +23,14 @@ from broker.ids import Offset, ProducerEpoch, ProducerId, TopicPartition
 from broker.units import MINUTE_MS, DurationMs, TimeMs
 from log.batches.batch import RecordBatch
 from log.batches.in_buffer import batch_at
+from log.batches.record_columns import HeaderColumns
 from log.batches.scan import header_chunks
 from log.partition.producer_append import AppendOrigin, CompletedTransaction
 from log.partition.producer_entry import parse_snapshot
 from log.partition.producer_state import ProducerState
 from log.record import TRANSACTIONAL_BIT
 from log.segments.file_names import LOG, PRODUCER_SNAPSHOT, TXN_INDEX
-from log.segments.txn_index import aborted_transactions
+from log.segments.txn_index import AbortedTransaction, aborted_transactions
 from log.storage.directory_names import UnexpectedDirectoryError, parse_directory_name
 from log.tools.dump_topics import decoded
 from log.tools.sources import SourceFile, SourceFolder
@@ -102,13 +103,7 @@ def read_transactions(folder: SourceFolder) -> LogTransactions:
     aborted = {(each.producer_id, each.first_offset, each.last_offset): each for each in replay.aborted}
     for file in folder.of_kind(TXN_INDEX):
         for entry in aborted_transactions(file.view(), source=file.shown):
-            listed = Transaction(
-                state=TransactionState.ABORTED,
-                producer_id=ProducerId(entry.producer_id),
-                producer_epoch=None,
-                first_offset=Offset(entry.first_offset),
-                last_offset=Offset(entry.last_offset),
-            )
+            listed = _aborted(entry, None)
             aborted.setdefault((listed.producer_id, listed.first_offset, listed.last_offset), listed)
     in_order = sorted(aborted.values(), key=lambda each: each.first_offset)
     return LogTransactions(tuple(replay.open()), tuple(in_order), replay.end_offset)
@@ -130,13 +125,10 @@ class _Replay:
 
     def take(self, file: SourceFile) -> None:
         """Read the transactional batches of a segment."""
-        data = file.view()
         self.end_offset = max(self.end_offset, Offset(file.base_offset))
-        for headers in header_chunks(data):
+        for headers in header_chunks(file.view()):
             is_transactional = (headers.magic >= 2) & (headers.attributes & TRANSACTIONAL_BIT != 0)
-            for position in headers.position[is_transactional].tolist():
-                batch = batch_at(data, position, source=file.shown)
-                assert batch is not None, position
+            for batch in _batches(file, headers, is_transactional):
                 self._take_batch(batch)
             if len(headers):
                 self.end_offset = Offset(int(headers.last_offset.max()) + 1)
@@ -172,14 +164,23 @@ class _Replay:
             )
 
 
-def _aborted(completed: CompletedTransaction, epoch: ProducerEpoch) -> Transaction:
+def _aborted(ended: CompletedTransaction | AbortedTransaction, epoch: ProducerEpoch | None) -> Transaction:
     return Transaction(
         state=TransactionState.ABORTED,
-        producer_id=completed.producer_id,
+        producer_id=ProducerId(ended.producer_id),
         producer_epoch=epoch,
-        first_offset=completed.first_offset,
-        last_offset=completed.last_offset,
+        first_offset=Offset(ended.first_offset),
+        last_offset=Offset(ended.last_offset),
     )
+
+
+def _batches(file: SourceFile, headers: HeaderColumns, wanted: Any = slice(None)) -> Iterator[RecordBatch]:
+    """Yield the batches of a segment at these headers, those of the rows `wanted`."""
+    data = file.view()
+    for position in headers.position[wanted].tolist():
+        batch = batch_at(data, position, source=file.shown)
+        assert batch is not None, position
+        yield batch
 
 
 @attrs.frozen
@@ -200,9 +201,7 @@ def coordinator_entries(folders: Sequence[SourceFolder]) -> Mapping[ProducerId, 
             continue
         for file in folder.of_kind(LOG):
             for headers in header_chunks(file.view()):
-                for position in headers.position.tolist():
-                    batch = batch_at(file.view(), position, source=file.shown)
-                    assert batch is not None, position
+                for batch in _batches(file, headers):
                     if not batch.is_control:
                         _take_coordinated(batch, found)
     return found
