@@ -1,4 +1,4 @@
-"""Hold many clusters as one, so that what is counted by broker, topic or partition is counted for all of them at once.
+"""Hold a batch of clusters as one view, with brokers, topics and racks numbered through, to count all of them at once.
 
 What it decides: brokers, topics and racks of all clusters are numbered through, cluster after cluster, so that none is
 shared. What holds for a partition, a broker or a topic follows from the one view, and what holds for a cluster from a

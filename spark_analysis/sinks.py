@@ -10,7 +10,7 @@ there has the columns of the rows, of their types, and partitions of its own for
 and their partitions, and nothing of the session is changed. A write that is killed leaves a part of the run, and other
 runs as they were; the same write again makes the run whole. Two writers may not write one run at a time.
 
-How: a partition of files is replaced by INSERT OVERWRITE, also one of which the catalog was not told, and those of the
+How: a partition of files is replaced by INSERT OVERWRITE, also one that the catalog does not know, and those of the
 run's other days are dropped. Formats that can overwrite by a condition (Delta, Iceberg) are asked to; none of them had
 a release for Spark 4.3 in November 2026, so that this is not tested.
 

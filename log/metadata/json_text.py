@@ -34,7 +34,7 @@ _SCRAM_SECRETS: Final = ("salt", "storedKey", "serverKey")
 
 
 def secrets_of(record: MetadataRecord) -> Mapping[str, str]:
-    """Return, by name, the text in place of each field that is a secret: of SCRAM, and values of such settings."""
+    """Return the placeholder of each secret field by name: SCRAM credentials and values of secret settings."""
     if record.type is RecordType.USER_SCRAM_CREDENTIAL_RECORD:
         return dict.fromkeys(_SCRAM_SECRETS, HIDDEN)
     is_set = record.type is RecordType.CONFIG_RECORD and record.data["value"] is not None

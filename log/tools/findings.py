@@ -188,7 +188,7 @@ class Problems:
         self._untrimmed[folder] = self._untrimmed.get(folder, 0) + 1
 
     def untrimmed_lines(self) -> Iterator[str]:
-        """Yield a line for each folder with such indexes, which kafka-dump-log calls corrupt one by one."""
+        """Yield one line per folder with untrimmed indexes; kafka-dump-log reports each file as corrupt."""
         for folder, count in self._untrimmed.items():
             indexes = "1 index ends" if count == 1 else f"{count} indexes end"
             yield f"{folder}: {indexes} in zeros that a running broker reserves; without them the check passes"

@@ -10,7 +10,7 @@ its last offset, or that of the record with t, as releases up to 3.6 wrote it fo
 largest timestamp in a header is that of its records is not checked; Kafka believes headers too.
 
 The last time entry is what a broker takes for the largest timestamp of the segment, by which retention deletes it. So
-what is wrong with a time index is told with what retention would make of it.
+what is wrong with a time index is named with what retention would make of it.
 
 Source: org.apache.kafka.storage.internals.log.{LogSegment.recover, OffsetIndex, TimeIndex}, 4.0; kafka-dump-log.
 """

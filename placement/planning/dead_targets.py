@@ -1,4 +1,4 @@
-"""Name the brokers that targets of a reassignment name and that are down: kafka-reassign-partitions refuses the file.
+"""Find targets on brokers that are down, for which kafka-reassign-partitions --execute refuses the whole file.
 
 Source: Kafka 4.4.0 ReassignPartitionsCommand.verifyBrokerIds, which knows the live brokers only.
 """

@@ -26,7 +26,7 @@ _MASK_32: Final = 0xFFFFFFFF
 
 @attrs.frozen
 class KeyPartitioner:
-    """Hold one way to choose a partition of a key, what becomes of a record without key, and whose default it is."""
+    """Describe one partitioner: its function of the key, its rule for records without a key, and its clients."""
 
     partition: Callable[[bytes, int], int]
     without_key: str

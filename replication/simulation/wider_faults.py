@@ -169,7 +169,7 @@ class WiderFaults:
         self.cancel_later(fault)
 
     def cancel_later(self, fault: Fault) -> None:
-        """Cancel the move of a partition when the fault's time is over, if one is under way then."""
+        """Cancel a partition's reassignment at the end of the fault, if one is under way."""
         self._later(fault.for_ms, partial(self._call_off, fault.target))
 
     def _call_off(self, partition: int) -> None:

@@ -228,7 +228,7 @@ def shown_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
 
 def _chosen_input(inputs: Sequence[DumpInput], cluster: str | None) -> tuple[DumpInput, ...]:
-    """Return the one of several inputs that bears the name `cluster`, else the last moment of that cluster."""
+    """Return the input named `cluster`, else the last moment of the cluster of that name."""
     found = [each for each in inputs if each.name == cluster]
     if not found and cluster is not None:
         dated = [each for each in by_dates(inputs) if each.cluster == cluster]

@@ -127,7 +127,7 @@ class JoinedCommands(CommandGroup):
         return JOINED[cmd_name].load() if cmd_name in JOINED else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write one row per command that takes dumps, in the order of use, or logs; the others by name alone."""
+        """Write a row per command for dumps or logs, in order of use, and the names of the other commands."""
         names = {needs: [name for name in sorted(JOINED) if JOINED[name].needs == needs] for needs in (LOGS, NOTHING)}
         for needs, listed in ((DUMPS, IN_USE), (LOGS, names[LOGS])):
             with formatter.section(needs):

@@ -231,7 +231,7 @@ def _report(inputs: Sequence[DumpInput], racks: Racks | None, options: ReportOpt
 
 
 def _hint_at_moments(inputs: Sequence[DumpInput]) -> None:
-    """Say on standard error that dumps whose names differ in a date alone can be taken as moments of one cluster."""
+    """Print a hint at --moments on standard error where names of dumps differ in a date alone."""
     if len(inputs) == 1 or inputs[0].series is not None:
         return
     counts = Counter(each.cluster for each in by_dates(inputs) if each.moment)

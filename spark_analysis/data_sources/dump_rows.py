@@ -130,7 +130,7 @@ def _rows(
 
 
 def _missing(request: DumpRequest, view: ClusterView, source: str) -> Iterator[pa.RecordBatch]:
-    """Yield a row with a fault, in the table of partitions, for partitions that are not listed, and for racks."""
+    """Yield fault rows of the table of partitions: for partitions not listed, and for racks of other clusters."""
     faults = [each for each in (view.wholeness.sentence, view.racks_missing) if each is not None]
     if not faults or request.mode == DROP:
         return

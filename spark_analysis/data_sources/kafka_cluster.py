@@ -97,7 +97,7 @@ def cluster_reader(read: Callable[[Any], Iterator[pa.RecordBatch]], given: Given
 
 
 def cluster_inputs(given: GivenOptions) -> list[DumpInput]:
-    """Return the inputs that the options name; those of one name are refused, each when it is read."""
+    """Return the inputs named by the options; inputs that share a name are refused when they are read."""
     named = named_files(given)
     sizes = _sizes(given.text("sizes"), list(named.values()))
     kind = None if given.text("format") is None else given.choice("format", FORMATS)
@@ -107,7 +107,7 @@ def cluster_inputs(given: GivenOptions) -> list[DumpInput]:
 
 
 def named_files(given: GivenOptions) -> dict[str, str]:
-    """Return the name of the cluster of each file, as the option `cluster` says where it is given.
+    """Return the cluster name of each file: that of the option `cluster` if given, else its path.
 
     Raises UsageError as `named_by` does.
     """

@@ -1,6 +1,6 @@
 """Check and choose the columns of the DataFrames that a question takes, before any job runs.
 
-One cluster at one moment is told from another by the columns that the caller gives as `by`, else by those of `KEYS`
+One cluster at one moment differs from another in the columns that the caller gives as `by`, else in those of `KEYS`
 that the DataFrame has, which are logged then (INFO). A missing column, one of another type, and one that Spark cannot
 tell from another is a UsageError that names it. Whole numbers and lists of them may be of any width: those that are too
 large are found where the rows are read (views.py, log_inputs.py). Other columns than those needed are not shuffled.

@@ -42,7 +42,7 @@ class UniformAssignment(GroupAssignment):
     gained_by_rank: bool = attrs.field(kw_only=True)
 
     def of(self, member: str) -> RecordedPartitions:
-        """Return the partitions of one member as the record lists them from which Kafka's next assignment starts."""
+        """Return one member's partitions in the order of its record, from which Kafka's next assignment starts."""
         group, place = self.group, self.group.members.index(member)
         begin, end = group.owned_topics.starts[place : place + 2].tolist()
         claims = zip(

@@ -58,7 +58,7 @@ class _Target:
 
 
 def next_record(listed: Row, gained: Row, lost: Iterable[tuple[int, int]], keys: Sequence[TreeKey]) -> Row:
-    """Return a member's next record: that of its last one, `listed`, less what it lost, and what it gained in turn.
+    """Return a member's next record: its last record, `listed`, without the lost partitions, then the gained ones.
 
     `keys` are the topics' keys in Java's tables.
     """
