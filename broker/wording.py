@@ -43,8 +43,8 @@ def first_of(names: Iterable[object], limit: int) -> str:
     return listed(every[:limit], len(every))
 
 
-def brokers_listed(ids: Iterable[int], limit: int = 5) -> str:
-    """Return brokers as text, the first `limit` of them.
+def brokers_listed(ids: Iterable[object], limit: int = 5) -> str:
+    """Return brokers as text, the first `limit` of them; `ids` may have more words each, such as a rack.
 
     >>> brokers_listed([4]), brokers_listed([4, 5, 6], 2)
     ('broker 4', 'brokers 4, 5 and 1 more')

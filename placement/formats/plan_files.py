@@ -18,7 +18,7 @@ from placement.formats.reassign import write_reassignment
 from placement.planning.completion import OTHERS, Completion, completion, elected_besides
 from placement.planning.dead_targets import rollback_refused
 from placement.planning.goal import Goal
-from placement.planning.reassignment import Reassignment, way_back
+from placement.planning.reassignment import Reassignment
 from placement.spec import Assignment
 
 BOOTSTRAP: Final = "$BOOTSTRAP"
@@ -118,7 +118,7 @@ def plan_texts(
     plan: Reassignment, goal: Goal, batches: Sequence[Reassignment], *, throttle: int | None = None
 ) -> dict[str, str]:
     """Return the files of a plan for `goal` in `batches` by name; `throttle` is bytes a second."""
-    back = way_back(plan)
+    back = plan.rollback(plan.view)
     files = {PLAN: reassignment_json(plan), "rollback.json": reassignment_json(back)}
     steps = []
     for number, part in enumerate(batches, start=1):

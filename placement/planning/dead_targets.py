@@ -13,8 +13,8 @@ import numpy as np
 from broker.cluster import ClusterView
 from broker.ids import BrokerId
 from broker.liveness import Liveness
-from broker.wording import brokers_listed, first_of
-from placement.planning.reassignment import Reassignment, way_back
+from broker.wording import brokers_listed
+from placement.planning.reassignment import Reassignment
 
 NAMES_MAX: Final = 5
 
@@ -30,7 +30,7 @@ def down_targets(plan: Reassignment, view: ClusterView | None = None) -> dict[Br
 
 def rollback_refused(plan: Reassignment) -> str:
     """Return why --execute refuses the way back from a plan as things stand; nothing where it takes it."""
-    found = down_targets(way_back(plan))
+    found = down_targets(plan.rollback(plan.view))
     if not found:
         return ""
     return (
@@ -43,5 +43,4 @@ def named_down(found: Mapping[BrokerId, Liveness]) -> str:
     """Return brokers that are down in words, such as "fenced broker 3" or "broker 3 (in no ISR), 5 (fenced)"."""
     if set(found.values()) == {Liveness.FENCED}:
         return f"fenced {brokers_listed([int(number) for number in found])}"
-    shown = first_of((f"{number} ({how.value})" for number, how in found.items()), NAMES_MAX)
-    return f"broker{'s' * (len(found) > 1)} {shown}"
+    return brokers_listed((f"{number} ({how.value})" for number, how in found.items()), NAMES_MAX)

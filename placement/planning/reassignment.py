@@ -221,11 +221,6 @@ def partition_names(view: ClusterView, rows: Int64Array, shown_max: int) -> list
     return [partition_name(view, row) for row in rows[order].tolist()]
 
 
-def way_back(plan: Reassignment) -> Reassignment:
-    """Return the reassignment that gives each partition of a plan its replicas before it."""
-    return Reassignment(view=plan.view, rows=plan.rows, replicas=plan.current)
-
-
 def packed(matrix: Int32Array) -> Int32Array:
     """Return the rows with their padding moved to the end; the order of the others stays."""
     pads = matrix < 0

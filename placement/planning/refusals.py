@@ -89,8 +89,8 @@ def check_view(view: ClusterView, goal: Goal) -> None:
 def _check_names(view: ClusterView, goal: Goal) -> None:
     strangers = sorted(set(goal.remove) - {one.id for one in view.brokers})
     if strangers:
-        listed = first_of((one.id for one in view.brokers), 10)
-        raise UsageError(f"{brokers_listed(strangers)} cannot be removed: the cluster's brokers are {listed}")
+        known = first_of((one.id for one in view.brokers), 10)
+        raise UsageError(f"{brokers_listed(strangers)} cannot be removed: the cluster's brokers are {known}")
     unknown = sorted(set(goal.exclude_topics) - {topic.name for topic in view.topics})
     if unknown:
         raise UsageError(f"topic {unknown[0]!r} cannot be excluded: {view.name} has no such topic")
@@ -267,7 +267,7 @@ def _on_racks(view: ClusterView, ids: Sequence[int]) -> str:
     """Return brokers with the racks that are known, such as "brokers 2 (rack a), 7"."""
     racks = {int(one.id): one.rack for one in view.brokers}
     named = [str(number) if racks.get(number) is None else f"{number} (rack {racks[number]})" for number in ids]
-    return f"broker{'' if len(ids) == 1 else 's'} {first_of(named, SHOWN_MAX)}"
+    return brokers_listed(named, SHOWN_MAX)
 
 
 def check_sources(view: ClusterView, goal: Goal) -> None:
