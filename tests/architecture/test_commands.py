@@ -35,7 +35,7 @@ def test_the_first_four_packages_load_without_spark_or_any_command_line_library(
         "    for found in pkgutil.walk_packages(top.__path__, package + '.'):\n"
         "        if not {'__main__', 'cli', 'cli_options', 'strategies'} & set(found.name.split('.')):\n"
         "            importlib.import_module(found.name)\n"
-        "print(sorted({'pyspark', 'hypothesis', 'click', 'rich'} & set(sys.modules)))\n"
+        "print(sorted({'pyspark', 'hypothesis', 'click', 'rich', 'numba'} & set(sys.modules)))\n"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("[]\n", "")

@@ -8,6 +8,7 @@ import click
 import pytest
 
 from tests.architecture.options import Command, commands
+from tests.architecture.test_tidy import PRIVATE_WORDS
 
 COMMANDS: Final = {command.name: command for command in commands()}
 HUGE: Final = 99_999_999_999_999_999_999
@@ -39,6 +40,14 @@ def named(value: object) -> str | None:
 def test_the_commands_are_found() -> None:
     assert len(COMMANDS) > 15
     assert len(NUMBERS) > 50
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=named)
+def test_help_is_sentences_in_the_words_of_the_field(command: Command) -> None:
+    for option in command.options:
+        if not option.hidden and option.name != "help":
+            assert (option.help or "").endswith("."), option.name
+            assert PRIVATE_WORDS.search(option.help or "") is None, option.name
 
 
 @pytest.mark.parametrize(("command", "option"), NUMBERS, ids=named)

@@ -34,6 +34,13 @@ _HOSTS: Final = (
     "registry.npm" + "js.org",
 )
 STORED_WORDS: Final = re.compile(rf"(?<![\w.])/(?:{'|'.join(_PLACES)})/|\.\./sha" + "red|" + "|".join(_HOSTS))
+PRIVATE_WORDS: Final = re.compile(
+    r"\b(story|stories|tales?|ghosts?|shadows?|weather|upkeep|told|guests?|heeds?|gentlest|judges?|campaigns?"
+    r"|mend(?:s|ed|ing)?|bad news|phantoms?)\b",
+    re.IGNORECASE,
+)
+RIDDLES: Final = ("What ", "Who ", "How ", "It ")
+"""Openings of a first line that name nobody who acts."""
 _SILENCER: Final = re.compile(r"#\s*(?:noqa|type:\s*ignore|fmt:\s*off|pragma)\b(?P<rest>.*)")
 
 
@@ -80,6 +87,19 @@ def unexplained(listed: Iterable[Module]) -> Iterator[Complaint]:
                 yield Complaint(module.path, token.start[0], f"{token.string.strip()} does not say why")
 
 
+def riddles(listed: Iterable[Module]) -> Iterator[Complaint]:
+    """Yield first lines of public docstrings that name no agent, or hold a word that only this project used."""
+    kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    for module in listed:
+        for node in ast.walk(module.tree):
+            docstring = ast.get_docstring(node) if isinstance(node, kinds) else None
+            if docstring is None or getattr(node, "name", "").startswith("_"):
+                continue
+            first = docstring.splitlines()[0]
+            if first.startswith(RIDDLES) or PRIVATE_WORDS.search(first):
+                yield Complaint(module.path, getattr(node, "lineno", 1), f"is worded so that few read it: {first}")
+
+
 def stored_words(texts: Iterable[tuple[str, str]]) -> Iterator[Complaint]:
     """Yield paths of one machine and hosts of package registries in any stored text."""
     for path, text in texts:
@@ -99,7 +119,7 @@ def test_every_module_is_short_and_explains_what_it_silences(packages: tuple[str
 
 def test_no_module_has_hidden_inputs_and_nine_of_ten_functions_fit_in_thirty_lines() -> None:
     listed = modules(ROOT)
-    assert [str(each) for each in hidden_inputs(listed)] == []
+    assert [str(each) for check in (hidden_inputs, riddles) for each in check(listed)] == []
     lengths = sorted(length_of(function) for module in listed for function in functions(module.tree))
     assert lengths[len(lengths) * 9 // 10] <= 30
 
@@ -131,6 +151,9 @@ def test_the_top_level_holds_what_it_should_and_every_folder_is_a_package() -> N
         (hidden_inputs, "log/a.py", "open('a')", "log/a.py:1: hides an input: open('a')"),
         (hidden_inputs, "log/storage/files.py", "open('a')", None),
         (hidden_inputs, "spark_analysis/a.py", "import time; os.environ['A']", None),
+        (riddles, "log/a.py", '"""What it is."""', "log/a.py:1: is worded so that few read it: What it is."),
+        (riddles, "log/a.py", 'def f():\n    """Return the ghost."""', "log/a.py:1: is worded so that few"),
+        (riddles, "log/a.py", 'def f():\n    """Return the history, untold."""', None),
         (unexplained, "log/a.py", "x = 1  # noqa: A002\n", "log/a.py:1: # noqa: A002 does not say why"),
         (unexplained, "log/a.py", "x = 1  # fmt: off\n", "log/a.py:1: # fmt: off does not say why"),
         (unexplained, "log/a.py", "x = 1  # noqa: A002 - the field's word.\n", None),
@@ -138,7 +161,7 @@ def test_the_top_level_holds_what_it_should_and_every_folder_is_a_package() -> N
 )  # fmt: skip
 def test_a_broken_rule_is_seen(check: Any, path: str, text: str, complaint: str | None) -> None:
     found = check([Module(path, path.removesuffix(".py").replace("/", "."), text, ast.parse(text))])
-    assert [str(each) for each in found] == ([] if complaint is None else [complaint])
+    assert [str(each).startswith(complaint or "") for each in found] == ([] if complaint is None else [True])
 
 
 @pytest.mark.parametrize(

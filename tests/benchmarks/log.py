@@ -6,7 +6,7 @@ Parts: scan (every checksum, every record in columns; peak memory), append (enco
 compaction (1 million records, 100 thousand keys). Records have 100 bytes or 1 KiB, in batches of 100; `--size`
 is how much of them, uncompressed, is written to each file. In each round everybody takes a turn; medians are shown.
 
-CPU is the time of the working thread alone, on a shared machine the one to go by; ratios and "reached" do. Java's does
+CPU is the time of the working thread alone, on a shared machine the one to go by; ratios do. Java's does
 not hold its collector's threads, in its favour. Without Maven and Java its columns stay empty.
 
 Left out: the disk; files stay in the page cache. `--folder /dev/shm` keeps the machine's disk out altogether.
@@ -123,7 +123,6 @@ def compaction_line(codec: Codec, work: Work) -> Line:
         case=f"{log_compaction.VALUE_SIZE_BYTES} B {codec.label}",
         unit="M records/s",
         found=found,
-        java_least=4.0 if codec is Codec.NONE else None,
         bound="hashing and looking up each key, and copying the survivors",
     )
 

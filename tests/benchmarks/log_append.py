@@ -65,7 +65,6 @@ def append_lines(case: Case, kafka: KafkaJvm | None, rounds: int, size_bytes: in
             case=case.name,
             unit="M records/s",
             found=found,
-            java_least=1.0,
             bound=BOUNDS[case.codec],
         )
     ]

@@ -35,7 +35,6 @@ def recovery_lines(file: CaseFile, kafka: KafkaJvm | None, rounds: int) -> list[
             case=file.case.name,
             unit="GB/s",
             found=in_turn(contestants, rounds, f"recovery, {file.case.name}"),
-            java_least=1.0,
             bound="the checksums' memory traffic; faults of the mapped pages",
         )
     ]

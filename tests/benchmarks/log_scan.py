@@ -49,15 +49,12 @@ def scan_lines(file: CaseFile, kafka: KafkaJvm | None, rounds: int) -> list[Line
             contestants["Java"] = lambda: java_log.scan(kafka, file.path)
         found = in_turn(contestants, rounds, what)
     say(f"{what}: peak memory")
-    is_plain, is_small = file.case.codec is Codec.NONE, file.case.value_size_bytes == 100
     return [
         Line(
             what="scan",
             case=file.case.name,
             unit="M records/s",
             found=found,
-            java_least=1.5 if is_plain and is_small else 1.0,
-            aiokafka_least=5.0 if is_plain and is_small else None,
             peak_mib=round(peak_mib(file.path), 1),
             bound=BOUNDS[file.case.codec],
         )

@@ -44,9 +44,6 @@ class Line:
     case: str
     unit: str
     found: Mapping[str, Medians]
-    java_least: float | None = None
-    """How many times Java's rate is wanted."""
-    aiokafka_least: float | None = None
     peak_mib: float | None = None
     bound: str = ""
     """What bounds ours, in words."""
@@ -68,8 +65,6 @@ class Line:
             "x Java, wall": None if java is None else round(ours.wall_rate / java.wall_rate, 2),
             **others,
             "peak MiB": self.peak_mib,
-            "target": self._target(),
-            "reached": self._reached(),
         }
 
     def _shown(self, rate: float) -> float:
@@ -80,15 +75,6 @@ class Line:
     def _ratio(self, name: str) -> float | None:
         other = self.found.get(name)
         return None if other is None else round(self.found["ours"].cpu_rate / other.cpu_rate, 2)
-
-    def _target(self) -> str:
-        wanted = [f"{self.java_least:g}x Java"] if self.java_least else []
-        return ", ".join(wanted + ([f"{self.aiokafka_least:g}x aiokafka"] if self.aiokafka_least else []))
-
-    def _reached(self) -> str:
-        wanted = ((self._ratio("Java"), self.java_least), (self._ratio("aiokafka"), self.aiokafka_least))
-        asked = [(ratio, least) for ratio, least in wanted if ratio is not None and least is not None]
-        return "" if not asked else "yes" if all(ratio >= least for ratio, least in asked) else "no"
 
 
 def measured(run: Callable[[], float]) -> Took:
