@@ -4,6 +4,7 @@
 - steps: Check the invariants after every event; this decides which checks run after an event.
 - records: Check the metadata log: the invariants of each record after the records before it.
 - elections: The setting or rule that allows each election of a leader from outside ISR and ELR.
+- moves: Check how reassignments end: completed (I26) or cancelled (I32).
 - answers: Check that each refusal of a fetch or a write has its reason, and that none is forgotten (I30).
 - orders: Check that what an operator orders takes effect (L14).
 - replicas: Check replicas: each log by itself, each leader's claims, and all replicas of a partition together.

@@ -108,6 +108,11 @@ INVARIANTS: Final[Mapping[str, Invariant]] = MappingProxyType(
             "who leaves the ISR while it is smaller than min.insync.replicas is in the ELR, and nobody else, until it "
             "is in sync, restarts uncleanly or is no replica, or an unclean leader is elected",
         ),
+        "I32": Invariant(
+            "cancelled moves are undone",
+            "a cancelled reassignment leaves the replicas that there were before it, and those of them in the ISR that "
+            "were in sync",
+        ),
         "H1": Invariant("reads go on", "a consumer sees offsets in order and none twice", "end", _U),
         "H2": Invariant(
             "one value one offset",

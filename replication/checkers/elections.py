@@ -39,7 +39,7 @@ class Cause:
 
     `proposed` is the ISR that a leader's request asks for, empty without one. `registers` is the broker that registered
     anew, after an unclean stop if `is_unclean`. `ordered` is the partition for which an operator asked for an UNCLEAN
-    election, `cancelled` the partition whose move an operator cancelled.
+    election, `cancelled` the partition whose move an operator cancelled, `moves_to` the replicas of an ordered move.
     """
 
     proposed: tuple[BrokerId, ...] = ()
@@ -47,6 +47,7 @@ class Cause:
     is_unclean: bool = False
     ordered: int = -1
     cancelled: int = -1
+    moves_to: tuple[BrokerId, ...] = ()
     by_zookeeper: bool = False
 
 

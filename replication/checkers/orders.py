@@ -47,7 +47,10 @@ class OrderChecker:
             return
         image = cluster.controller.image
         if isinstance(message, AlterPartitionReassignments):
-            self._note_move(message, before, image.partitions.get(message.partition), image.brokers)
+            after = image.partitions.get(message.partition)
+            self._note_move(message, before, after, image.brokers)
+            if not message.replicas and before is not None and after is before and _may_be_cancelled(before):
+                yield message.partition, f"the move of replicas {before.replicas} was not cancelled"
         elif isinstance(message, DeleteTopic):
             self._deleted.add(message.partition)
         elif settings.policy is not elect:
@@ -90,6 +93,12 @@ class OrderChecker:
         # With a former replica in the ELR Kafka may fail, and then nothing is ordered and nothing changes.
         if is_valid and (set(before.elr) <= set(before.replicas) or after is not before):
             self._targets[order.partition] = target
+
+
+def _may_be_cancelled(state: PartitionState) -> bool:
+    """Return whether a reassignment is in progress without which somebody is in sync, so that Kafka cancels it."""
+    has_former_in_elr = not set(state.elr) <= set(state.replicas)
+    return state.is_reassigning and not set(state.isr) <= set(state.adding) and not has_former_in_elr
 
 
 def _not_preferred(

@@ -20,6 +20,7 @@ from replication.checkers.elections import (
     passed_over,
     without_restarted,
 )
+from replication.checkers.moves import MoveChecker
 from replication.checkers.rare import RareStates
 from replication.roles.messages import (
     AlterPartition,
@@ -46,6 +47,7 @@ class RecordReader:
         """The partitions whose topics were deleted."""
         self._settings = settings
         self._rare = rare
+        self._moves = MoveChecker(settings)
         self._partitions: dict[int, PartitionState] = {}
         self._eligible: dict[int, frozenset[BrokerId]] = {}
         """Who should be in each partition's ELR, by what happened; not what the records say of it."""
@@ -99,6 +101,7 @@ class RecordReader:
                 del self._partitions[record.partition]
                 self._eligible.pop(record.partition, None)
                 self._last_leaders.pop(record.partition, None)
+                self._moves.forget(record.partition)
                 self.removed.append(record.partition)
                 continue
             if isinstance(record, PartitionRecord):
@@ -170,6 +173,7 @@ class RecordReader:
             yield from self._judge(partition, without_restarted(counted, cause), after, cause)
         self._eligible[partition] = frozenset() if is_outsider else next_eligible(counted, after, cause, self._settings)
         yield from self._compare_elr(partition, after, cause)
+        yield from self._moves.note(partition, before, after, cause, is_unclean=is_outsider)
         if self._reverted.get(partition) != after.isr:
             self._reverted.pop(partition, None)
         joined = set(after.isr).difference(before.isr)
@@ -181,7 +185,6 @@ class RecordReader:
             return
         if joined and not cause.proposed and not is_outsider and not joined <= eligible:
             yield "I26", f"ISR {before.isr} became {after.isr} without its leader's word"
-        yield from self._completion(before, after)
 
     def _compare_elr(self, partition: int, after: PartitionState, cause: Cause) -> Iterator[tuple[str, str]]:
         """Yield who is in the ELR and should not be, and who should be and is not (I31)."""
@@ -223,14 +226,3 @@ class RecordReader:
             yield "I28", f"broker {after.leader} was elected from outside {members}; no setting and no rule allows it"
         elif not cause.by_zookeeper and (able := passed_over(partition, before, after, self._brokers)):
             yield "I28", f"broker {after.leader} was elected from outside {members}, though {able} could lead"
-
-    def _completion(self, before: PartitionState, after: PartitionState) -> Iterator[tuple[str, str]]:
-        if not before.is_reassigning or after.is_reassigning:
-            return
-        kept = tuple(broker for broker in before.replicas if broker not in before.removing)
-        rules = self._settings.rules
-        shrinks = len(before.adding) < len(before.removing)
-        waits_for_kept = rules.reassignment_needs_all_targets and (shrinks or not rules.reassignment_ignores_kept)
-        needed = kept if waits_for_kept else before.adding
-        if after.replicas == kept and not set(needed) <= set(after.isr):
-            yield "I26", f"a reassignment ended with ISR {after.isr} of {after.replicas}"

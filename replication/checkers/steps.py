@@ -374,7 +374,7 @@ def _cause(cluster: CheckedCluster, reader: records.RecordReader, message: Messa
     if isinstance(message, ElectLeaders):
         return Cause(ordered=message.partition if message.election is Election.UNCLEAN else -1)
     if isinstance(message, AlterPartitionReassignments):
-        return Cause(cancelled=-1 if message.replicas else message.partition)
+        return Cause(cancelled=-1 if message.replicas else message.partition, moves_to=message.replicas)
     if isinstance(message, AlterPartition):
         return Cause(proposed=message.request.members)
     return Cause(by_zookeeper=isinstance(message, UpdatePartitionState))

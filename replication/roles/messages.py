@@ -33,6 +33,13 @@ CLIENT_FIRST: Final = NodeId(2_000)
 ANY_INCARNATION: Final = Incarnation(-1)
 
 
+def node_name(node: int) -> str:
+    """Return a node's name: "broker 1", "the controller", or "client 2000"."""
+    if node == CONTROLLER:
+        return "the controller"
+    return f"broker {node}" if node < CONTROLLER else f"client {node}"
+
+
 @value
 class Address:
     """Address a message: to a process for a request, to the requesting incarnation of a process for a response."""

@@ -16,6 +16,7 @@ from typing import Final
 
 from broker.units import TimeMs
 from replication.checkers.clients import ConsumedRecord, Write
+from replication.roles.messages import node_name
 
 _KIND_BITS: Final = 6
 _KIND_MAX: Final = (1 << _KIND_BITS) - 1
@@ -55,7 +56,8 @@ class Trace:
         """Return the messages delivered most often of late, with their receivers and how often."""
         names = {number: kind.__name__ for kind, number in self.kinds.items()}
         counts = Counter((event & _KIND_MAX, event >> _KIND_BITS & _NODE_MAX) for event in self.events or self._last)
-        return [f"{names[kind]} at {node} ({count:,})" for (kind, node), count in counts.most_common(_FREQUENT_COUNT)]
+        frequent = counts.most_common(_FREQUENT_COUNT)
+        return [f"{names[kind]} at {node_name(node)} ({count:,})" for (kind, node), count in frequent]
 
     def fold(self) -> None:
         """Hash the messages delivered since the last call; call it now and then, as they take memory."""

@@ -229,11 +229,12 @@ class Simulation:
         cluster, options = self.cluster, self.options
         self._arrived.clear()
         missing = self._missing()
-        count_max = cluster.event_count + HEAL_SECONDS * cluster.events_per_second_max
+        began, count_max = cluster.event_count, HEAL_SECONDS * cluster.events_per_second_max
         while missing is not None and cluster.now_ms < options.duration_ms + options.heal_ms_max:
-            if cluster.event_count > count_max:
+            if (count := cluster.event_count - began) > count_max:
                 repeated = ", ".join(cluster.trace.most_frequent())
-                return Missing(missing.code, f"{missing.what}; no progress in {count_max:,} events: {repeated}")
+                what = f"no progress in {count:,} events after the faults, most of them {repeated}"
+                return Missing(missing.code, f"{missing.what}; {what}")
             restart_where_replaced(cluster)
             cluster.run_until(TimeMs(cluster.now_ms + HEAL_STEP_MS))
             missing = self._missing()

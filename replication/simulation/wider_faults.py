@@ -15,7 +15,8 @@ from typing import Final
 from broker.ids import BrokerId
 from broker.units import TimeMs
 from replication.roles.controller import ControllerRole
-from replication.roles.messages import CONTROLLER, AlterPartitionReassignments, NodeId
+from replication.roles.messages import CONTROLLER, AlterPartition, AlterPartitionReassignments, Message, NodeId
+from replication.roles.outbox import Outbox
 from replication.simulation.cluster import Action, Cluster
 from replication.simulation.faults import Fault
 from replication.simulation.former_controller import FormerController
@@ -48,6 +49,8 @@ class WiderFaults:
             FaultKind.SLOW_DISK: self._slow_disk,
             FaultKind.CANCEL_REASSIGNMENT: self._cancel,
         }
+        self._cancelling: set[int] = set()
+        """The partitions whose move is to be cancelled once an added replica is in sync."""
         self.former_count = 0
         """How many requests former controllers have answered."""
 
@@ -164,15 +167,26 @@ class WiderFaults:
         self._later(fault.for_ms, partial(network.quicken_disk, node))
 
     def _cancel(self, fault: Fault) -> None:
-        """Move a partition, and cancel the move when the fault's time is over."""
+        """Move a partition; cancel at the fault's end or, if the detail is odd, once an added replica is in sync."""
         order_move(self._cluster, fault.target, fault.detail)
+        if fault.detail % 2:
+            self._cancelling.add(fault.target)
+            if self._cancel_in_sync not in self._cluster.controller_watches:
+                self._cluster.controller_watches.append(self._cancel_in_sync)
         self.cancel_later(fault)
+
+    def _cancel_in_sync(self, cluster: Cluster, _node: NodeId, message: Message, _out: Outbox) -> None:
+        if type(message) is AlterPartition and message.partition in self._cancelling and not self._is_over:
+            state = cluster.controller.image.partitions.get(message.partition)
+            if state is not None and not set(state.adding).isdisjoint(state.isr):
+                self._call_off(message.partition)
 
     def cancel_later(self, fault: Fault) -> None:
         """Cancel a partition's reassignment at the end of the fault, if one is under way."""
         self._later(fault.for_ms, partial(self._call_off, fault.target))
 
     def _call_off(self, partition: int) -> None:
+        self._cancelling.discard(partition)
         self._trace_line(f"the move of partition {partition} is to be cancelled")
         self._cluster.deliver(CONTROLLER, AlterPartitionReassignments(partition, ()))
 

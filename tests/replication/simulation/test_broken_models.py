@@ -21,6 +21,7 @@ import replication.roles.leader
 import replication.rules.controller_events
 import replication.rules.fetch
 import replication.rules.partition_change
+import replication.rules.reassign
 import replication.simulation.node
 from broker.cli import run as run_command
 from broker.error_codes import ErrorCode
@@ -44,7 +45,18 @@ from replication.rules.fencing import StopProof
 from replication.rules.partition import AlterPartitionRequest, IsrMember, LogState, PartitionState
 from replication.scenarios.extension import ScenarioExtension
 from replication.scenarios.operations import AskController
-from replication.simulation import Fault, FaultKind, NetworkOptions, Options, Simulation, harsh, quiet, run, swarm
+from replication.simulation import (
+    Fault,
+    FaultKind,
+    NetworkOptions,
+    Options,
+    Simulation,
+    harsh,
+    quiet,
+    run,
+    swarm,
+    varied,
+)
 from replication.simulation.fault_injection import FaultInjector
 from replication.simulation.node import Node
 from replication.simulation.options import WALL_CLOCK_MS
@@ -247,6 +259,41 @@ def who_is_added_counts_at_once(patch: Patch) -> None:
     around(patch, ControllerRole, "_write", write)
 
 
+def cancelled_moves_keep(*fields: str) -> Break:
+    """Return a break: a cancellation leaves these fields of a partition as the move has made them."""
+
+    def break_it(patch: Patch) -> None:
+        def cancelled(original: Any, state: PartitionState) -> Any:
+            return attrs.evolve(original(state), **{field: getattr(state, field) for field in fields})
+
+        around(patch, CONTROLLER, "cancelled", cancelled)
+
+    break_it.__name__ = f"cancelled_moves_keep_{'_and_'.join(fields)}"
+    return break_it
+
+
+def cancellations_are_forgotten(patch: Patch) -> None:
+    def reassign(original: Any, self: ControllerRole, order: Any) -> ErrorCode:
+        return original(self, order) if order.replicas else ErrorCode.NONE  # type: ignore[no-any-return]
+
+    around(patch, ControllerRole, "_reassign", reassign)
+
+
+def one_of_the_added_is_enough(patch: Patch) -> None:
+    def needed(original: Any, phase: Any, rules: Any) -> Any:
+        return tuple(broker for broker in original(phase, rules) if broker in phase.isr)[:1] or phase.adding
+
+    around(patch, replication.rules.reassign, "_needed_in_isr", needed)
+
+
+def moves_leave_the_removed(patch: Patch) -> None:
+    def completed(original: Any, phase: Any, *given: Any) -> Any:
+        ended = original(phase, *given)
+        return ended and attrs.evolve(ended, replicas=phase.replicas)
+
+    around(patch, replication.rules.partition_change, "completed", completed)
+
+
 def a_leader_counts_who_is_added(patch: Patch) -> None:
     def lead(original: Any, known: Any, news: PartitionState, *given: Any) -> Any:
         leading = original(known, news, *given)
@@ -363,6 +410,8 @@ STOP_AFTER_ANOTHER: Final = (
 )
 """Broker 2 leaves an ISR that is too small without it, and stops cleanly."""
 STOPS: Final = attrs.evolve(QUIET, fault_ms=((FaultKind.STOP, DurationMs(90_000)),))
+CANCELLED: Final = varied(48, DurationMs(180_000))
+"""A seed that cancels a move with one of the added replicas in the ISR."""
 STRAGGLING: Final = harsh(0, DurationMs(180_000))
 
 BROKEN: Final[tuple[tuple[str, Break, Options, tuple[Fault, ...] | None], ...]] = (
@@ -399,6 +448,13 @@ BROKEN: Final[tuple[tuple[str, Break, Options, tuple[Fault, ...] | None], ...]] 
     ("I31", the_last_member_is_not_eligible, LAGGING, ALL_DIE),
     ("I31", every_stop_is_unclean, LAGGING, STOP_AFTER_ANOTHER),
     ("I31", clean_stops_leave_no_file, LAGGING, STOP_AFTER_ANOTHER),
+    ("I32", cancelled_moves_keep("replicas"), CANCELLED, None),
+    ("I32", cancelled_moves_keep("isr"), CANCELLED, None),
+    ("I32", cancelled_moves_keep("adding", "replicas"), CANCELLED, None),
+    ("I32", cancelled_moves_keep("replicas", "isr"), CANCELLED, None),
+    ("L14", cancellations_are_forgotten, CANCELLED, None),
+    ("I26", one_of_the_added_is_enough, CANCELLED, None),
+    ("I26", moves_leave_the_removed, CANCELLED, None),
     ("I28", outsiders_are_elected, attrs.evolve(QUIET, partitions=1, duration_ms=DurationMs(80_000)), OUTSIDER),
 )
 
@@ -490,7 +546,7 @@ def test_a_log_that_outlives_its_topic_is_found(monkeypatch: Patch) -> None:
 
 def test_every_invariant_is_seen_red_in_a_whole_run() -> None:
     codes = {row[0] for row in BROKEN} | BY_A_RULE_TURNED_OFF
-    assert codes == {f"I{number}" for number in range(1, 32) if number != 30} | {
+    assert codes == {f"I{number}" for number in range(1, 33) if number != 30} | {
         f"L{number}" for number in range(10, 17)
     }
     assert codes <= set(INVARIANTS)
@@ -515,7 +571,26 @@ def test_a_run_that_makes_no_progress_ends_and_says_what_repeats(monkeypatch: Pa
     around(monkeypatch, ControllerRole, "handle", handle)
     (finding, *_) = run(QUIET).findings
     assert finding.code == "A"
-    assert "50,800 events in one simulated second, most of them SessionsDue at " in finding.what
+    assert "50,800 events in one simulated second, most of them SessionsDue at the controller (" in finding.what
+
+
+def test_a_cluster_that_is_busy_and_does_not_become_whole_ends_its_run(monkeypatch: Patch) -> None:
+    """The events of the whole liveness phase are at most those of 20 seconds under faults."""
+
+    def handle(original: Any, self: ControllerRole, message: Any, sender: Any, now_ms: TimeMs, out: Any) -> None:
+        original(self, message, sender, now_ms, out)
+        if isinstance(message, SessionsDue) and now_ms > QUIET.duration_ms:
+            out.woken[:] = [(DurationMs(1), SessionsDue())]
+
+    around(monkeypatch, ControllerRole, "handle", handle)
+    followers_keep_low_high_watermarks(monkeypatch)
+    simulation = Simulation(QUIET, ())
+    simulation.cluster.events_per_second_max = 2_000
+    (finding, *_) = simulation.finish().findings
+    assert finding.code == "L11"
+    what = r"; no progress in 4\d,\d\d\d events after the faults, most of them SessionsDue at the controller \("
+    assert re.search(what, finding.what), finding.what
+    assert finding.at_ms < QUIET.duration_ms + QUIET.heal_ms_max
 
 
 def test_a_campaign_goes_on_after_a_run_that_raises(monkeypatch: Patch, capsys: pytest.CaptureFixture[str]) -> None:
