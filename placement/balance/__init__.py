@@ -3,6 +3,7 @@
 - loads: Count which brokers, racks and topics there are, and how much of each quantity stands on each.
 - reachable_kernel: Split units of alike brokers into blocks of equal reachable load, compiled.
 - reachable: Compute the most even load of brokers that can be reached without breaking a rule of Kafka.
+- reachable_many: Find the optima of many small clusters at once, as reachable.py finds that of one.
 - shares: Gather what brokers, racks and topics of many clusters hold, and the best spread of each.
 - measures: Measure how evenly whole units are spread over groups, beside the most even spread possible.
 - definitions: Define each measure and state in the words that reports print: formula, unit, range, optimum and source.

@@ -46,7 +46,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Protocol
 
 import attrs
 import numpy as np
@@ -124,6 +124,16 @@ class Groups:
         """Return the brokers of each unit: the groups without cordoned brokers, then the cordoned ones."""
         unit = self.unit_of
         return np.bincount(unit[unit >= 0], minlength=self.sizes.size + self.cordoned.size).astype(np.int64)
+
+    @property
+    def free_sizes(self) -> Int64Array:
+        """Return the brokers of each group that are not cordoned."""
+        return self.unit_sizes[: self.sizes.size]
+
+    @property
+    def cordoned_groups(self) -> Int64Array:
+        """Return the group of each cordoned broker."""
+        return self.of[self.cordoned]
 
     @property
     def is_even(self) -> bool:
@@ -251,6 +261,22 @@ class Placed:
         return Classes.of_rows(np.where(replicas >= 0, replicas - first, PAD).astype(np.int32), groups, led, sizes)
 
 
+class GroupSizes(Protocol):
+    """Hold what rules ask of groups, of one cluster or a row for each class; `Groups` says what each is."""
+
+    @property
+    def sizes(self) -> Int64Array:
+        """Return the brokers of each group."""
+
+    @property
+    def free_sizes(self) -> Int64Array:
+        """Return those of them that are not cordoned."""
+
+    @property
+    def cordoned_groups(self) -> Int64Array:
+        """Return the group of each cordoned broker."""
+
+
 @attrs.frozen(eq=False)
 class Rules:
     """Shares that one partition of each class can give to each unit of alike brokers.
@@ -265,11 +291,10 @@ class Rules:
     kinds: NDArray[np.uint8]
 
     @classmethod
-    def of(cls, groups: Groups, classes: Classes, quantity: str, *, over_racks: bool = False) -> Rules:
+    def of(cls, groups: GroupSizes, classes: Classes, quantity: str, *, over_racks: bool = False) -> Rules:
         """Return the rules of replicas, leaders or bytes over brokers, or over whole groups."""
-        sizes, cordoned = groups.sizes, groups.of[groups.cordoned]
-        free = groups.unit_sizes[: sizes.size]
-        kept = classes.stands @ (cordoned[:, None] == np.arange(sizes.size))
+        sizes, free, cordoned = np.atleast_2d(groups.sizes), np.atleast_2d(groups.free_sizes), groups.cordoned_groups
+        kept = classes.stands @ (cordoned[:, None] == np.arange(sizes.shape[1]))
         can_hold, factors, barred = (free > 0) | kept, classes.factors, classes.barred
         if quantity == "leaders":
             # A partition with more replicas than open groups may have one, so its leader, in a barred group too.
@@ -287,22 +312,21 @@ class Rules:
                 own = classes.stands & (is_open[:, cordoned] | ~few)
                 caps, base = np.hstack((caps, own)), np.hstack((base, np.zeros_like(own)))
         supply = np.minimum(factors - base.sum(axis=1), caps.sum(axis=1))
-        ruled = (factors > sizes.size).any() if over_racks else groups.is_ruled and quantity != "leaders"
+        group_counts = (sizes > 0).sum(axis=1)
+        can_forbid = (group_counts > 1) & (sizes > 1).any(axis=1) & (quantity != "leaders")
+        ruled = factors > group_counts if over_racks else can_forbid
         kinds = np.where(barred.any(axis=1) | ruled, 0, FREE) | (BOUND if cordoned.size or quantity == "bytes" else 0)
         return cls(supply.astype(np.int64), caps.astype(np.int64), base.astype(np.int64), kinds.astype(np.uint8))
 
     def levels(self, weights: Int64Array, ends: Int64Array, classes: Int32Array, counts: Int64Array) -> Int64Array:
         """Return the levels int64[K, 4, U] of K sets of partitions, as `fill_levels` fills them.
 
-        `weights` are the brokers of each unit; a unit without any is in block 0.
+        `weights` int64[U], or [K, U], are the brokers of each unit; a unit without any is in block 0.
         """
-        some = np.flatnonzero(weights > 0)
-        found = np.zeros((ends.size, 4, some.size), dtype=np.int64)
-        caps, base = np.ascontiguousarray(self.caps[:, some]), np.ascontiguousarray(self.base[:, some])
-        if some.size:
-            fill_levels(ends, classes, counts, self.supply, caps, base, weights[some], found)
-        levels = np.zeros((ends.size, 4, weights.size), dtype=np.int64)
-        levels[:, 0, some], levels[:, 1:, : some.size] = found[:, 0], found[:, 1:]
+        weights = np.atleast_2d(weights)
+        levels = np.zeros((ends.size, 4, weights.shape[1]), dtype=np.int64)
+        caps, base = np.ascontiguousarray(self.caps), np.ascontiguousarray(self.base)
+        fill_levels(ends, classes, counts, self.supply, caps, base, weights, levels)
         return levels
 
 
@@ -332,14 +356,20 @@ def reach(groups: Groups, classes: Classes, quantity: str, *, over_racks: bool =
     unit = np.arange(groups.sizes.size) if over_racks else groups.unit_of[groups.of >= 0]
     weights = np.ones_like(groups.sizes) if over_racks else groups.unit_sizes
     levels = rules.levels(weights, np.array([counts.size]), np.arange(counts.size, dtype=np.int32), counts)
-    block = levels[0, 0, unit]
-    order = np.argsort(block, kind="stable")
-    place = np.empty_like(block)
-    place[order] = np.arange(block.size) - np.searchsorted(block[order], block[order])
-    target = levels[0, 1, block] + (place < levels[0, 2, block])
+    block, target = shared_out(levels, np.zeros_like(unit), unit)
     group = unit if over_racks else groups.of[groups.of >= 0]
     kind = int(np.bitwise_and.reduce(rules.kinds & FREE, initial=FREE) | np.bitwise_or.reduce(rules.kinds & BOUND))
     return Reach(block, target, group, kind | (BOUND if groups.cordoned.size or quantity == "bytes" else 0))
+
+
+def shared_out(levels: Int64Array, key: Int64Array, unit: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Return the block and an optimal load of each broker, given its key and unit; the first of a block have more."""
+    block = levels[key, 0, unit]
+    codes = key * levels.shape[2] + block
+    order = np.argsort(codes, kind="stable")
+    place = np.empty_like(block)
+    place[order] = np.arange(block.size) - np.searchsorted(codes[order], codes[order])
+    return block, levels[key, 1, block] + (place < levels[key, 2, block])
 
 
 @attrs.frozen(eq=False)
@@ -348,14 +378,14 @@ class Optimum:
 
     groups: Groups
     classes: Classes | None
-    _found: dict[tuple[str, bool], Reach | None] = attrs.field(init=False, factory=dict)
+    _found: dict[tuple[str, bool], Reach | None] = attrs.field(factory=dict)
 
     def reach(self, quantity: str, *, over_racks: bool = False) -> Reach | None:
         """Return what `reach` does; None too where not every partition is known, and over racks that lack a broker."""
         key = quantity, over_racks
-        if self.classes is None or (over_racks and self.groups.rack_count < self.groups.sizes.size):
-            return None
         if key not in self._found:
+            if self.classes is None or (over_racks and self.groups.rack_count < self.groups.sizes.size):
+                return None
             self._found[key] = reach(self.groups, self.classes, quantity, over_racks=over_racks)
         return self._found[key]
 

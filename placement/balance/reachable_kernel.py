@@ -221,20 +221,30 @@ def fill_levels(
     """Fill levels int64[K, 4, U] of each key: the block of each unit, then each block's floor, rest and brokers.
 
     A key is some partitions, or bytes: the entries up to ends[key], int64[K], counts[e] of classes[e] each. What one
-    of a class gives is `supply`, `caps` and `base` of `Rules`; `weights` int64[U] are the brokers of a unit, 1 or more.
-    Blocks that a key has not hold no brokers.
+    of a class gives is `supply`, `caps` and `base` of `Rules`; `weights` int64[1 or K, U] are the brokers of a unit, of
+    every key or of each. A unit without any is in block 0; `levels` are zeros, and blocks that a key lacks stay so.
     """
-    block, totals = np.empty(weights.size, np.int64), np.empty(weights.size, np.int64)
     first = np.int64(0)
     for key in range(ends.size):
         end = ends[key]
-        given, room = np.empty(end - first, np.int64), np.empty((end - first, weights.size), np.int64)
-        always = np.zeros(weights.size, np.int64)
+        brokers = weights[min(key, weights.shape[0] - 1)]
+        units = np.flatnonzero(brokers)
+        count = units.size
+        given, room = np.empty(end - first, np.int64), np.empty((end - first, count), np.int64)
+        always = np.zeros(count, np.int64)
         for place in range(end - first):
-            one, count = classes[first + place], counts[first + place]
-            given[place] = supply[one] * count
-            for unit in range(weights.size):
-                room[place, unit] = caps[one, unit] * count
-                always[unit] += base[one, unit] * count
-        level(block, totals, pour(given, room, always, weights, block, totals), weights, levels[key])
+            one, number = classes[first + place], counts[first + place]
+            given[place] = supply[one] * number
+            for unit in range(count):
+                room[place, unit] = caps[one, units[unit]] * number
+                always[unit] += base[one, units[unit]] * number
         first = end
+        if count == 0:
+            continue
+        block, totals, found = np.empty(count, np.int64), np.empty(count, np.int64), np.zeros((4, count), np.int64)
+        held = brokers[units]
+        level(block, totals, pour(given, room, always, held, block, totals), held, found)
+        for unit in range(count):
+            levels[key, 0, units[unit]] = found[0, unit]
+            for row in range(1, 4):
+                levels[key, row, unit] = found[row, unit]

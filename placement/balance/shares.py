@@ -20,6 +20,7 @@ from broker.clusters import Clusters
 from broker.row_flags import count_in_row
 from placement.balance.loads import GroupLoads, loads, racks_by_name, summed_by
 from placement.balance.reachable import BOUND, FREE, Groups, Optimum, Placed
+from placement.balance.reachable_many import GROUPS_MAX, optima_of
 
 QUANTITIES: Final = ("replicas", "leaders", "bytes")
 NOT_KNOWN: Final = -1
@@ -92,8 +93,8 @@ class Held:
 
     `broker_counts`, `rack_counts` and `topic_counts` int64[K] cut the brokers, racks and topics, the last two in the
     order in which equals are taken. `rack` int64[B] is the place of a broker's rack in its cluster, -1 for none.
-    `widest` int64[K] are the replicas of the widest partition, -1 where not every partition is listed. `optimum` gives
-    the optimum of a cluster by its place; it is asked about clusters that are not even alone.
+    `widest` int64[K] are the replicas of the widest partition, -1 where not every partition is listed. `optima` gives
+    the optima of clusters by their places; it is asked about clusters that are not even alone.
     """
 
     broker_counts: Int64Array
@@ -108,7 +109,7 @@ class Held:
     topic_names: Any
     topics: Quantities
     widest: Int64Array
-    optimum: Callable[[int], Optimum]
+    optima: Callable[[Int64Array], dict[int, Optimum]]
 
     @classmethod
     def of(cls, clusters: Clusters, *, assume_preferred: bool = False) -> Held:
@@ -137,6 +138,12 @@ class Held:
             classes = None if placed is None else placed.classes(groups, clusters.rows_of(place), brokers.start)
             return Optimum(groups, classes)
 
+        def optima(places: Int64Array) -> dict[int, Optimum]:
+            wide = (rack_counts + clusters.counted(clusters.of_broker[rack < 0]) > GROUPS_MAX)[places]
+            wide |= (clusters.counted(clusters.of_broker[cordoned]) > 0)[places]
+            many = optima_of(places[~wide], (clusters.of_broker, rack, fenced), clusters.of_partition, placed)
+            return many | {place: optimum(place) for place in places[wide].tolist()}
+
         return cls(
             broker_counts=clusters.counted(clusters.of_broker),
             broker_names=clusters.ids,
@@ -150,7 +157,7 @@ class Held:
             topic_names=[names[row] for row in by_name],
             topics=_columns(found.topics, rows),
             widest=widest,
-            optimum=optimum,
+            optima=optima,
         )
 
     @property
@@ -166,9 +173,8 @@ class Held:
 
     def shares(self) -> tuple[Shares, ...]:
         """Return the shares of unfenced brokers, of racks with an unfenced broker, and of topics."""
-        even, found = _are_even(self), {}
-        for place in np.flatnonzero(~even).tolist():
-            found[place] = self.optimum(place)
+        even = _are_even(self)
+        found = self.optima(np.flatnonzero(~even))
         topics = Shares("topic", self.topic_counts, self.topic_names, self.topics)
         return _over_brokers(self, even, found), _over_racks(self, even, found), topics
 
@@ -224,7 +230,7 @@ def _are_even(held: Held) -> BoolArray:
     return np.asarray(~odd)
 
 
-def _over_brokers(held: Held, even: BoolArray, optima: dict[int, Optimum]) -> Shares:
+def _over_brokers(held: Held, even: BoolArray, found: dict[int, Optimum]) -> Shares:
     of, unfenced = held.cluster_of, ~held.fenced
     firsts = np.cumsum(held.broker_counts) - held.broker_counts
     inside = np.arange(of.size) - firsts[of]
@@ -232,18 +238,17 @@ def _over_brokers(held: Held, even: BoolArray, optima: dict[int, Optimum]) -> Sh
     kinds = np.where(even & ~ruled, FREE, 0), np.full(even.size, FREE), np.full(even.size, BOUND)
     group = np.where(even[of] & (held.rack >= 0), held.rack, inside)[unfenced]
     counts = np.bincount(of[unfenced], minlength=even.size).astype(np.int64)
-    for place, optimum in optima.items():
-        kinds[0][place] = 0 if optimum.groups.is_ruled else FREE
-        kinds[1][place] = kinds[0][place]
-        run = slice(int(counts[:place].sum()), int(counts[: place + 1].sum()))
-        group[run] = np.arange(run.stop - run.start)
+    for place, optimum in found.items():
+        kinds[0][place] = kinds[1][place] = 0 if optimum.groups.is_ruled else FREE
+    is_odd = ~even[of[unfenced]]
+    group[is_odd] = (np.arange(of[unfenced].size) - (np.cumsum(counts) - counts)[of[unfenced]])[is_odd]
     quantities = tuple(None if one is None else one[unfenced] for one in held.brokers)
     names = held.broker_names[unfenced] if isinstance(held.broker_names, np.ndarray) else held.broker_names
-    bests = _bests(quantities, counts, (group, kinds), optima, over_racks=False)
+    bests = _bests(quantities, counts, (group, kinds), found, over_racks=False)
     return Shares("broker", counts, names, quantities, bests)
 
 
-def _over_racks(held: Held, even: BoolArray, optima: dict[int, Optimum]) -> Shares:
+def _over_racks(held: Held, even: BoolArray, found: dict[int, Optimum]) -> Shares:
     count, of_broker = int(held.rack_counts.sum()), held.rack_of
     unfenced = np.flatnonzero(~held.fenced & (held.rack >= 0))
     kept = np.bincount(of_broker[unfenced], minlength=count) > 0
@@ -261,7 +266,7 @@ def _over_racks(held: Held, even: BoolArray, optima: dict[int, Optimum]) -> Shar
     narrow = np.where(held.widest <= held.rack_counts, FREE, 0)
     kinds = np.where(even, narrow, BOUND), np.where(even, FREE, BOUND), np.full(even.size, BOUND)
     group = np.arange(len(names)) - np.repeat(np.cumsum(counts) - counts, counts)
-    bests = _bests(tuple(quantities), counts, (group, kinds), optima, over_racks=True)
+    bests = _bests(tuple(quantities), counts, (group, kinds), found, over_racks=True)
     return Shares("rack", counts, names, tuple(quantities), bests)
 
 

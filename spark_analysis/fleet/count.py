@@ -199,10 +199,10 @@ def _all_held(placed: Sequence[Placed]) -> Held:
     replicas, leaders, sizes = np.concatenate([one.held for one in placed], axis=1)
     named = [topic_names(0 if one.spread is None else one.cluster.topic_count) for one in placed]
 
-    def optimum(place: int) -> Optimum:
-        layout = placed[place].layout
-        assert layout is not None, "clusters whose brokers are alike have no layout"
-        return layout.optimum
+    def optima(places: Int64Array) -> dict[int, Optimum]:
+        layouts = {place: placed[place].layout for place in places.tolist()}
+        assert None not in layouts.values(), "clusters whose brokers are alike have no layout"
+        return {place: layout.optimum for place, layout in layouts.items() if layout is not None}
 
     return Held(
         broker_counts=counts,
@@ -217,7 +217,7 @@ def _all_held(placed: Sequence[Placed]) -> Held:
         topic_names=pa.concat_arrays(named),
         topics=(None, None, None),
         widest=np.array([cluster.factors.max(initial=0) for cluster in clusters]),
-        optimum=optimum,
+        optima=optima,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +15,8 @@ import pytest
 from broker.cluster import ClusterView
 from broker.clusters import Clusters
 from broker.min_isr import with_min_isr, with_min_isr_of
+from placement.balance.reachable import Classes, Groups, Optimum
+from placement.balance.shares import QUANTITIES, Held
 from spark_analysis.frames.answering import IN_BATCH, Kernel, Many, Work, answer_table
 from spark_analysis.frames.listed_brokers import BROKER_PREFIX, OF_BROKER
 from spark_analysis.frames.many_outages import outages_of
@@ -211,6 +214,35 @@ def test_a_cluster_that_contradicts_itself_costs_no_other_its_answer() -> None:
     assert [row["rejected_count"] for row in listed_twice] == [len(clusters[4])]
     others = {row["cluster"] for row in found if row["fault"] is None}
     assert len(others) >= 6, drawn
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_optima_of_many_clusters_are_those_of_each(seed: int) -> None:
+    """Uneven racks, brokers without one, fenced ones that bar their rack, and every quantity."""
+    drawn = random.Random(seed)
+    sound = [
+        one for one in (drawn_cluster(f"c{number:03d}", drawn) for number in range(150)) if "fault" not in str(one)
+    ]
+    seen = set()
+
+    def compared(clusters: Clusters) -> pa.Table:
+        held = Held.of(clusters)
+        places = np.arange(clusters.count)
+        for place, found in held.optima(places).items():
+            view = clusters.one(place)
+            groups = Groups.of_view(view)
+            alone = Optimum(groups, Classes.of_view(view, groups))
+            assert found.groups.rack_count == groups.rack_count
+            assert found.groups.is_ruled == groups.is_ruled
+            for quantity, over_racks in itertools.product(QUANTITIES, (False, True)):
+                one, other = (each.reach(quantity, over_racks=over_racks) for each in (found, alone))
+                assert str(one) == str(other)
+                seen.add((clusters.count > 1, quantity, over_racks, one is None, bool((groups.barred_by >= 0).any())))
+        return pa.table({IN_BATCH: pa.array([], pa.int64())})
+
+    answered(both(sound, drawn), balance.MEASURES, None, compared)
+    for over_racks, is_barred in itertools.product((False, True), repeat=2):
+        assert (True, "replicas", over_racks, False, is_barred) in seen
 
 
 def test_a_cluster_taken_out_of_many_is_what_its_rows_say() -> None:
