@@ -21,7 +21,6 @@
     cli             Run a command with escaped output, one-line errors and exit statuses.
     cli_options     Define the options that several commands share.
     error_codes     List Kafka's error codes by name and number.
-    drawing/        Draw SVG charts and HTML pages with one writer of markup and one palette.
     machines        Write a state machine as a table of (state, input); draw it as text, Mermaid or DOT.
     registration    Decide a broker's registration, fencing and shutdown, as the controller does.
     java/           Reproduce Java's string hash and the iteration order of HashMap and HashSet.

@@ -1,6 +1,8 @@
 """Turn the tables of a run into one HTML file that opens offline, ten lines for a terminal, and JSON. No Spark.
 
 - figures: Format numbers for people: one function for each kind of number.
+- markup: Write HTML and SVG elements; escape every text that is not markup.
+- figure: Draw texts, lines and a titled figure, with short coordinates and round axes.
 - rows: Define the rows of the tables that the report shows.
 - rest: Count the clusters of a large fleet that have no row on the page, in columns.
 - model: Define the objects that the page is built from.
@@ -18,7 +20,7 @@
 - advice: Decide what to do next with one cluster.
 - broker_chart: Show the brokers of one cluster: a chart of their loads, and a table of their numbers.
 - detail: Text of the page about one cluster, beside its tables.
-- heat_map: Show which brokers share partitions, broker by broker in rack order.
+- shared: Count the partitions that each two brokers share, broker by broker in rack order.
 - distribution_chart: Draw the distribution over clusters of the share that would have to move.
 - glossary: Define the words of the page.
 - html: Render the page from `templates/`, one file that loads nothing.

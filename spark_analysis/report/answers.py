@@ -15,11 +15,11 @@ import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from broker.drawing.element import visible
 from broker.units import format_size
 from spark_analysis.answers.question import Assumption, Cell, Field, Shown, ShownTable
 from spark_analysis.answers.registry import Asked
 from spark_analysis.report.figures import UNKNOWN, count, decimal, percent, plural, ppm
+from spark_analysis.report.markup import visible
 from spark_analysis.tables import schemas
 from spark_analysis.tables.view_rows import DUMP
 from spark_analysis.tables.write import read_table

@@ -14,13 +14,13 @@ from itertools import groupby
 from typing import Final
 
 import attrs
+from markupsafe import Markup
 
-from broker.drawing.element import Content, Markup, tag
-from broker.drawing.figure import WIDTH, figure, line, text
-from broker.drawing.scale import clipped, number
 from placement.balance.measures import TOLERANCE
+from spark_analysis.report.figure import WIDTH, clipped, figure, line, number, text
 from spark_analysis.report.figures import plural
 from spark_analysis.report.figures import quantity as shown_quantity
+from spark_analysis.report.markup import Content, tag
 from spark_analysis.report.model import QUANTITIES, ClusterDetail
 from spark_analysis.report.rows import BrokerLoad, RackLoad, Spread
 

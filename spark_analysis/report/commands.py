@@ -14,8 +14,8 @@ from typing import Final
 
 import attrs
 
-from broker.drawing.element import visible
 from placement.formats.plan_files import election_command
+from spark_analysis.report.markup import visible
 from spark_analysis.report.model import Report
 from spark_analysis.report.rows import ClusterFacts, LeastPlan
 from spark_analysis.tables.limits import BYTES_TOLERANCE_PERCENT

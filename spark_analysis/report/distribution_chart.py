@@ -11,11 +11,11 @@ from typing import Final
 
 import attrs
 import numpy as np
+from markupsafe import Markup
 
-from broker.drawing.element import Content, Markup, tag
-from broker.drawing.figure import figure, line, text
-from broker.drawing.scale import clipped, nice_axis, number
+from spark_analysis.report.figure import clipped, figure, line, nice_axis, number, text
 from spark_analysis.report.figures import percent
+from spark_analysis.report.markup import Content, tag
 
 BINS: Final = 36
 _LABEL_WIDTH: Final = 196

@@ -11,10 +11,8 @@ from importlib.resources import files
 from typing import Any, Final
 
 import jinja2
-import markupsafe
+from markupsafe import Markup
 
-from broker.drawing import element
-from broker.drawing.palette import filled
 from placement.balance.definitions import DEFINITIONS
 from spark_analysis.report import (
     advice,
@@ -24,33 +22,47 @@ from spark_analysis.report import (
     distance,
     figures,
     glossary,
+    markup,
     moments,
     now,
     overview,
     ranking,
+    shared,
     since,
     states,
 )
 from spark_analysis.report.commands import commands_of
 from spark_analysis.report.distribution_chart import distribution
-from spark_analysis.report.heat_map import heat_map
+from spark_analysis.report.figure import clipped
 from spark_analysis.report.model import QUANTITIES, Report
 from spark_analysis.tables.limits import BYTES_TOLERANCE_PERCENT, OUTAGE_BROKERS_MAX
 
 _KINDS: Final = {"#": "num", "!": "name", "~": "wide"}
 _FORMATS: Final = (figures.count, figures.decimal, figures.percent, figures.plural, figures.ppm, figures.quantity)
-_MODULES: Final = (advice, answers, broker_chart, detail, distance, glossary, moments, now, overview, ranking, since)
+_MODULES: Final = (
+    advice,
+    answers,
+    broker_chart,
+    detail,
+    distance,
+    glossary,
+    moments,
+    now,
+    overview,
+    ranking,
+    shared,
+    since,
+)
 
 
 def report_html(report: Report) -> str:
     """Return the whole page as text."""
-    style, script = filled(_text("assets", "report.css")), _text("assets", "report.js")
-    return rendered("page.html", report=report, style=style, script=script)
+    return rendered("page.html", report=report, script=_text("assets", "report.js"))
 
 
 def rendered(template: str, **values: Any) -> str:
     """Return a template of the folder `templates`, filled with these values."""
-    return _templates().get_template(template).render(values)
+    return _templates().get_template(template).render(values, style=_text("assets", "report.css"))
 
 
 @cache
@@ -68,12 +80,12 @@ def _templates() -> jinja2.Environment:
         environment.globals.update({name: getattr(module, name) for name in module.__all__})
     environment.globals.update({function.__name__: function for function in (*_FORMATS, figures.share_of)})
     environment.globals.update(
-        asset=element.asset,
-        json_data=element.json_data,
-        content_hash=element.content_hash,
+        asset=markup.asset,
+        json_data=markup.json_data,
+        content_hash=markup.content_hash,
+        clipped=clipped,
         commands_of=commands_of,
         distribution=distribution,
-        heat_map=heat_map,
         is_uneven=states.is_uneven,
         heads=heads,
         th=_cell("th", ' scope="row"'),
@@ -93,11 +105,9 @@ def _text(folder: str, name: str) -> str:
 
 def _escaped(value: Any) -> Any:
     """Return what an expression of a template writes: our markup as it is, any other text escaped and visible."""
-    if isinstance(value, element.Markup):
-        return markupsafe.Markup(value.text)
     if value is None or hasattr(value, "__html__"):
         return "" if value is None else value
-    return markupsafe.Markup(element.escape(str(value)))
+    return Markup(markup.escape(str(value)))
 
 
 def heads(columns: str) -> list[tuple[str, str, str]]:
@@ -114,18 +124,18 @@ def heads(columns: str) -> list[tuple[str, str, str]]:
     return found
 
 
-def _cell(tag: str, attributes: str, kind: str = "") -> Callable[..., markupsafe.Markup]:
+def _cell(tag: str, attributes: str, kind: str = "") -> Callable[..., Markup]:
     """Return a function that writes a cell of a table.
 
     `order` is a number to sort by; a cell with `alert` has the accent colour.
     """
     unknown = f'<span class="unknown">{figures.UNKNOWN}</span>'
 
-    def cell(shown: Any, order: float | None = None, alert: object = False, kind: str = kind) -> markupsafe.Markup:
+    def cell(shown: Any, order: float | None = None, alert: object = False, kind: str = kind) -> Markup:
         classes = " ".join(filter(None, (kind, "alert" if alert else "")))
         text = unknown if shown == figures.UNKNOWN else _escaped(shown)
         class_ = f' class="{classes}"' if classes else ""
         value = "" if order is None else f' data-v="{order:.10g}"'
-        return markupsafe.Markup(f"<{tag}{attributes}{class_}{value}>{text}</{tag}>")
+        return Markup(f"<{tag}{attributes}{class_}{value}>{text}</{tag}>")
 
     return cell

@@ -9,26 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from broker.drawing.element import Markup, lines, node
-from broker.drawing.page import STYLE
-from broker.drawing.scale import clipped, nice_axis, number
-from broker.drawing.svg import document, style
+from markupsafe import Markup
+
 from broker.units import format_size
 from placement.planning.plan_tables import FLAG_COLUMNS
+from spark_analysis.report.figure import WIDTH, clipped, figure, line, nice_axis, number, text
 from spark_analysis.report.figures import UNKNOWN, count, plural
 from spark_analysis.report.html import rendered
+from spark_analysis.report.markup import tag
 
 DRAWN_MAX: Final = 60
 _ROW: Final = 22
 _LEFT: Final = 150
-_WIDTH: Final = 900
-_ROLES: Final = ("page", "ink", "quiet", "rule", "accent", "best", "bar", "band")
-_RULES: Final = (
-    ".run .kept{fill:var(--bar)}.run .gone{fill:none;stroke:var(--ink);stroke-dasharray:3 2}"
-    ".run .new{fill:var(--best)}.run .bound{stroke:var(--accent);stroke-width:2}.run .grid{stroke:var(--rule)}"
-)
-_CHART_STYLE: Final = style("run", *_ROLES, rules=_RULES)
-_PAGE_RULES: Final = ".wide{overflow-x:auto}pre{white-space:pre-wrap;overflow-wrap:anywhere}"
 
 
 def plan_page(summary: Mapping[str, Any], brokers: Sequence[Mapping[str, Any]], commands: str) -> str:
@@ -40,8 +32,6 @@ def plan_page(summary: Mapping[str, Any], brokers: Sequence[Mapping[str, Any]], 
     return rendered(
         "plan.html",
         title=f"{summary['cluster']}: plan to {summary['goal']['kind']}",
-        style=STYLE + _PAGE_RULES,
-        chart_style=_CHART_STYLE,
         summary=summary,
         moved=moved,
         verb="moves" if summary["moved"] == 1 else "move",
@@ -49,7 +39,7 @@ def plan_page(summary: Mapping[str, Any], brokers: Sequence[Mapping[str, Any]], 
         costs=list(_costs(summary)),
         brokers=brokers,
         drawn_max=DRAWN_MAX,
-        chart=Markup(_chart(brokers)),
+        chart=_chart(brokers),
         heads=_HEADS,
         rows=[_row(row) for row in brokers],
         commands=commands.splitlines(),
@@ -113,44 +103,37 @@ def broker_marks(row: Mapping[str, Any]) -> str:
     return "".join(text for name, text in marks if row[name])
 
 
-def _chart(brokers: Sequence[Mapping[str, Any]]) -> str:
+def _chart(brokers: Sequence[Mapping[str, Any]]) -> Markup:
     """Return the bars: what stays, what arrives, what leaves, and the most that is allowed."""
     moving = sorted(brokers, key=lambda row: (-(row["replicas_received"] + row["replicas_given"]), row["broker"]))
     chosen = {row["broker"] for row in moving[:DRAWN_MAX]}
     drawn = [row for row in brokers if row["broker"] in chosen]
     loads = [row[f"replicas_{name}"] or 0 for row in drawn for name in ("before", "after", "high")]
-    most = max(loads, default=0)
-    end, steps = nice_axis(float(most))
-    scale = (_WIDTH - _LEFT - 40) / end
-    height = _ROW * len(drawn) + 30
-    parts = [_grid(end * step / steps, scale, height) for step in range(steps + 1)]
-    parts += [_bars(row, place, scale) for place, row in enumerate(drawn)]
+    end, steps = nice_axis(float(max(loads, default=0)))
+    scale, base = (WIDTH - _LEFT - 40) / end, _ROW * len(drawn) + 8
+    parts = []
+    for step in range(steps + 1):
+        x = _LEFT + end * step / steps * scale
+        label = text(x, base + 16, count(round(end * step / steps)), anchor="middle", class_="quiet")
+        parts += [line(x, 0, x, base, "grid"), label]
+    parts += [part for place, row in enumerate(drawn) for part in _bars(row, place * _ROW + 3, scale)]
     title = "Replicas of each broker before and after the plan"
-    return document("run", title, (_WIDTH, height), _CHART_STYLE, parts)
+    return figure("plan", title, f"{plural(len(drawn), 'broker')}, from 0 to {count(end)} replicas", base + 22, *parts)
 
 
-def _grid(value: float, scale: float, height: int) -> Markup:
-    x = number(_LEFT + value * scale)
-    label = node("text", count(round(value)), x=x, y=height - 6, text_anchor="middle", class_="q")
-    return lines(node("path", d=f"M{x} 0V{height - 22}", class_="grid"), label)
-
-
-def _bars(row: Mapping[str, Any], place: int, scale: float) -> Markup:
-    top, tall = place * _ROW + 3, _ROW - 6
+def _bars(row: Mapping[str, Any], top: float, scale: float) -> Iterator[Markup]:
+    tall = _ROW - 6
     kept = row["replicas_before"] - row["replicas_given"]
     name = clipped(f"{row['broker']}{broker_marks(row)} {row['rack'] or ''}".strip(), 22)
-    first, after = _LEFT + kept * scale, row["replicas_after"] * scale
-
-    def bar(x: float, width: float, class_: str) -> Markup:
-        return node("rect", x=number(x), y=top, width=number(max(width, 0)), height=tall, class_=class_)
-
-    parts = [
-        node("text", name, x=_LEFT - 8, y=top + tall - 3, text_anchor="end"),
-        bar(_LEFT, kept * scale, "kept"),
-        bar(first, after - kept * scale, "new") if row["replicas_received"] else None,
-        bar(first, row["replicas_given"] * scale, "gone") if row["replicas_given"] else None,
-    ]
+    yield text(_LEFT - 8, top + tall - 3, name, anchor="end")
+    first = _LEFT + kept * scale
+    for x, load, kind in (
+        (_LEFT, kept, "kept"),
+        (first, row["replicas_after"] - kept, "new"),
+        (first, row["replicas_given"], "gone"),
+    ):
+        if load > 0:
+            yield tag("rect", x=number(x), y=number(top), width=number(load * scale), height=tall, class_=kind)
     if row["replicas_high"] is not None and not row["is_removed"] and not row["is_fenced"]:
-        x = number(_LEFT + row["replicas_high"] * scale)
-        parts.append(node("path", d=f"M{x} {top - 1}v{tall + 2}", class_="bound"))
-    return lines(*(part for part in parts if part is not None))
+        x = _LEFT + row["replicas_high"] * scale
+        yield line(x, top - 1, x, top + tall + 1, "bound")

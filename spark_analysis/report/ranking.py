@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import attrs
 
-from broker.drawing.element import visible
 from spark_analysis.report.figures import ppm
+from spark_analysis.report.markup import visible
 from spark_analysis.report.model import QUANTITIES, ClusterDetail, ClusterRow, Report
 from spark_analysis.report.states import STATES, State
 from spark_analysis.tables.limits import ROWS_MAX

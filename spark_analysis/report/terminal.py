@@ -15,13 +15,13 @@ import attrs
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from broker.drawing.element import visible
 from broker.known import Known
 from spark_analysis.report.advice import advice_json, next_steps, rack_limit_notes
 from spark_analysis.report.answers import answer_lines, answers_json
 from spark_analysis.report.commands import commands_of
 from spark_analysis.report.distance import quantile
 from spark_analysis.report.figures import count, percent, plural, ppm, share_of
+from spark_analysis.report.markup import visible
 from spark_analysis.report.model import QUANTITIES, ClusterDetail, ClusterRow, Report
 from spark_analysis.report.moments import moments_json
 from spark_analysis.report.now import missing_most, rackless_count, state_count

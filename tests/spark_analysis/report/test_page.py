@@ -12,10 +12,10 @@ from pathlib import Path
 import attrs
 import pytest
 
-from broker.drawing.element import content_hash
 from placement.balance.definitions import DEFINITIONS
 from spark_analysis.report.html import report_html
 from spark_analysis.report.load import load_report
+from spark_analysis.report.markup import content_hash
 from spark_analysis.report.model import Report
 from spark_analysis.report.states import STATES
 from tests.spark_analysis.report import samples

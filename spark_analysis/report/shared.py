@@ -1,0 +1,69 @@
+"""Count the partitions that each two brokers share, broker by broker in rack order.
+
+Up to `TABLE_BROKERS_MAX` brokers are a table with the numbers in it, shaded in six steps up to the largest; more
+brokers are one sentence, and table `pairs` has every pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_analysis.report.figures import count, decimal, plural
+from spark_analysis.report.model import PairCounts
+from spark_analysis.report.rows import BrokerLoad
+
+__all__ = ("shared_of",)
+
+TABLE_BROKERS_MAX: Final = 14
+_LEVELS_MAX: Final = 6
+
+
+@attrs.frozen
+class Shared:
+    """Hold the matrix of shared partitions, the level of each cell, none of both for many brokers, and a sentence."""
+
+    counts: list[list[int]]
+    levels: list[list[int]]
+    words: str
+
+
+def shared_of(brokers: Sequence[BrokerLoad], pairs: PairCounts) -> Shared | None:
+    """Return what `brokers` share, in their order; None without pairs or with fewer than two brokers."""
+    if len(brokers) < 2 or not pairs.shared_counts.size:
+        return None
+    matrix = shared_matrix(brokers, pairs)
+    words = pairs_in_words(brokers, matrix)
+    if len(brokers) > TABLE_BROKERS_MAX:
+        return Shared([], [], words)
+    levels = -(-matrix * _LEVELS_MAX // max(int(matrix.max()), 1))
+    return Shared(matrix.tolist(), levels.tolist(), words)
+
+
+def shared_matrix(brokers: Sequence[BrokerLoad], pairs: PairCounts) -> NDArray[np.int64]:
+    """Return int64[B, B] of partitions shared by each pair of `brokers`, in their order; the diagonal is 0."""
+    place = {broker.broker_id: row for row, broker in enumerate(brokers)}
+    matrix = np.zeros((len(brokers), len(brokers)), dtype=np.int64)
+    columns = pairs.broker_ids, pairs.other_broker_ids, pairs.shared_counts
+    for one, other, shared in zip(*(column.tolist() for column in columns), strict=True):
+        if one in place and other in place:
+            matrix[place[one], place[other]] = matrix[place[other], place[one]] = shared
+    return matrix
+
+
+def pairs_in_words(brokers: Sequence[BrokerLoad], matrix: NDArray[np.int64]) -> str:
+    """Return one sentence: the pair that shares most, the mean over pairs, the number of pairs that share none."""
+    rows, columns = np.triu_indices(len(brokers), 1)
+    shared = matrix[rows, columns]
+    top = int(shared.argmax())
+    first, second = sorted((brokers[rows[top]].broker_id, brokers[columns[top]].broker_id))
+    apart = int(np.count_nonzero(shared == 0))
+    rest = f"{plural(apart, 'pair')} without any in common" if apart else "every pair has some in common"
+    return (
+        f"Brokers {first} and {second} share most: {count(shared[top])} partitions, where the mean over all "
+        f"{count(shared.size)} pairs is {decimal(float(shared.mean()), 1)}; {rest}."
+    )
