@@ -18,8 +18,7 @@ from placement.planning.byte_bounds import Pool
 from placement.planning.given import Given, bytes_of, replica_question
 from placement.planning.goal import Goal, MissingInputError, PlanRefusedError, copy_sizes, shares, with_added
 from placement.planning.plan import Plan, make_plan
-from tests.benchmarks.planning import cases
-from tests.benchmarks.planning_bytes import sized
+from tests.benchmarks.planning import cases, sized
 from tests.oracles.byte_bands import EnumeratedBytes
 from tests.oracles.or_tools import least_bytes_between
 from tests.oracles.plans import random_goal, random_view
