@@ -46,7 +46,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.ids import NO_LEADER
-from broker.row_flags import any_in_row, members
+from broker.row_flags import any_in_row, count_each, members
 
 _Matrix = NDArray[np.int64]
 
@@ -89,12 +89,12 @@ def liveness(
     count = len(registered)
     down = np.zeros(count, dtype=np.bool_)
     if offline is not None:
-        held = _counts(replicas, count)
-        down = (held > 0) & (_counts(np.where(members(offline, replicas), offline, -1), count) >= held)
+        held = count_each(replicas, count)
+        down = (held > 0) & (count_each(np.where(members(offline, replicas), offline, -1), count) >= held)
     unled = lagging = np.zeros(count, dtype=np.bool_)
     if isr is not None:
         lagging = _in_no_led_isr(count, replicas, leader, isr, exempt, electable)
-        unled = lagging & (_counts(isr, count) > 0)
+        unled = lagging & (count_each(isr, count) > 0)
     shown = np.select([down, unled, lagging], [0, 1, 2], default=3).tolist()
     kinds = (Liveness.OFFLINE, Liveness.ISR_UNLED, Liveness.IN_NO_ISR, Liveness.ALIVE)
     return tuple(known or kinds[place] for known, place in zip(registered, shown, strict=True))
@@ -116,17 +116,12 @@ def _in_no_led_isr(
     for besides in exempt:
         counted = np.where(members(counted, besides), -1, counted)
     led = np.ones(replicas.shape[0], dtype=np.bool_) if leader is None else leader != NO_LEADER
-    missing = _counts(np.where(led[:, None], counted, -1), count) > 0
+    missing = count_each(np.where(led[:, None], counted, -1), count) > 0
     for candidates in (isr, *electable):
-        missing |= _counts(candidates[~led], count) > 0
-    seen = _counts(np.where(led[:, None], isr, -1), count) > 0
+        missing |= count_each(candidates[~led], count) > 0
+    seen = count_each(np.where(led[:, None], isr, -1), count) > 0
     if leader is not None:
-        seen |= _counts(leader, count) > 0
+        seen |= count_each(leader, count) > 0
     not_shown = led & ~any_in_row(isr >= 0)
-    seen |= _counts(replicas[not_shown], count) > 0
+    seen |= count_each(replicas[not_shown], count) > 0
     return np.asarray(missing & ~seen)
-
-
-def _counts(values: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """Return how often each of 0..count-1 is among `values`."""
-    return np.bincount(values[values >= 0], minlength=count).astype(np.int64)

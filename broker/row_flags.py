@@ -50,6 +50,11 @@ def count_in_row(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
     return found
 
 
+def count_each(values: NDArray[np.signedinteger[Any]], count: int) -> NDArray[np.int64]:
+    """Return how often each of 0..count-1 is among `values`, int64[count]; negative ones are padding."""
+    return np.bincount(values[values >= 0], minlength=count).astype(np.int64, copy=False)
+
+
 def first_in_row(rows: NDArray[Whole], flags: NDArray[np.bool_]) -> NDArray[Whole]:
     """Return the first flagged entry of each row of `rows` [P, W], [P] of the same type; -1 where none is flagged."""
     found = np.full(rows.shape[0], -1, dtype=rows.dtype)

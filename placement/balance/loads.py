@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from broker.broker_rows import broker_rows
 from broker.cluster import SIZE_UNKNOWN, ClusterView, Int32Array, Int64Array, PartitionTable
 from broker.ids import NO_LEADER
-from broker.row_flags import any_in_row, count_in_row
+from broker.row_flags import any_in_row, count_each, count_in_row
 
 LEADER_NOT_SAID: Final = -2  # ClusterView's mark for a row whose leader the dump does not give.
 
@@ -90,8 +90,8 @@ def _broker_loads(view: ClusterView, leader: Int32Array | None) -> GroupLoads:
     counted: dict[str, Int64Array | None] = {"replica_count": None, "leader_count": None, "size_bytes": None}
     if view.partitions_complete:
         rows = view.replica_rows
-        counted["replica_count"] = _count(rows, ids.size)
-        counted["leader_count"] = None if leader is None else _count(broker_rows(ids, leader), ids.size)
+        counted["replica_count"] = count_each(rows, ids.size)
+        counted["leader_count"] = None if leader is None else count_each(broker_rows(ids, leader), ids.size)
         counted["size_bytes"] = _replica_bytes(view.partitions, rows, ids.size)
     for name, shares in counted.items():
         if shares is None and view.totals is not None:
@@ -134,7 +134,7 @@ def _topic_loads(view: ClusterView, leader: Int32Array | None) -> GroupLoads:
         scope="topic",
         names=tuple(topic.name for topic in view.topics),
         replica_count=_regroup(factors, table.topic_index, count),
-        leader_count=None if leader is None else _count(table.topic_index[leader >= 0], count),
+        leader_count=None if leader is None else count_each(table.topic_index[leader >= 0], count),
         size_bytes=_regroup(sizes, table.topic_index, count),
     )
 
@@ -175,10 +175,6 @@ def _replica_bytes(partitions: PartitionTable, rows: Int32Array, group_count: in
         return None
     held = rows >= 0
     return summed_by(rows[held], sizes[held], group_count)
-
-
-def _count(rows: Int64Array | Int32Array, group_count: int) -> Int64Array:
-    return np.bincount(rows[rows >= 0].ravel(), minlength=group_count).astype(np.int64, copy=False)
 
 
 def _regroup(shares: Int64Array | None, rows: Int64Array | Int32Array, group_count: int) -> Int64Array | None:

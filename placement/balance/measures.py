@@ -52,6 +52,8 @@ Float64Array: TypeAlias = NDArray[np.float64]
 
 TOLERANCE: Final = 0.01
 """Share of a quantity that has to move before its spread is worth a word: 1 %. Below it, nothing is called uneven."""
+COMPARED: Final = ("total", "min", "mean", "max", "max_over_mean", "stdev", "cv", "gini", "moves")
+"""The figures of a distribution by which two views are compared."""
 _CELLS_MAX: Final = 1 << 20  # Shares that are sorted at once: 8 MB.
 
 
@@ -137,6 +139,22 @@ def measures(view: ClusterView, *, assume_preferred: bool = False) -> tuple[Meas
     held = Held.of(Clusters.of_view(view), assume_preferred=assume_preferred).shares()
     found = (one for shares in held for one in spreads(shares))
     return tuple(Measure(scope=one.scope, quantity=one.quantity, distribution=one.row(0)) for one in found)
+
+
+def side_by_side(before: ClusterView, after: ClusterView) -> list[dict[str, Any]]:
+    """Return each figure of two views beside the other's, one row each; None where a view does not have it."""
+    first, last = ({(one.scope, one.quantity): one.distribution for one in measures(view)} for view in (before, after))
+
+    def figure(found: Distribution | None, name: str) -> float | None:
+        value = None if found is None else getattr(found, name)
+        return None if value is None else float(value)
+
+    return [
+        {"scope": key[0], "quantity": key[1], "measure": name}
+        | {"before": figure(first.get(key), name), "after": figure(last.get(key), name)}
+        for key in first | last
+        for name in COMPARED
+    ]
 
 
 def spreads(shares: Shares) -> tuple[Spread, ...]:

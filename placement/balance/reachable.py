@@ -54,7 +54,7 @@ from numpy.typing import NDArray
 
 from broker.broker_rows import broker_rows
 from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
-from broker.row_flags import any_in_row, count_in_row
+from broker.row_flags import any_in_row, count_each, count_in_row
 from placement.balance.loads import leaders, partition_bytes, racks_by_name, summed_by
 from placement.balance.reachable_kernel import FLOW_MAX, fill_levels
 
@@ -122,8 +122,7 @@ class Groups:
     @functools.cached_property
     def unit_sizes(self) -> Int64Array:
         """Return the brokers of each unit: the groups without cordoned brokers, then the cordoned ones."""
-        unit = self.unit_of
-        return np.bincount(unit[unit >= 0], minlength=self.sizes.size + self.cordoned.size).astype(np.int64)
+        return count_each(self.unit_of, self.sizes.size + self.cordoned.size)
 
     @property
     def free_sizes(self) -> Int64Array:

@@ -39,7 +39,7 @@ from broker.cluster import PAD, BoolArray, ClusterView, Int32Array, Int64Array
 from broker.errors import UsageError
 from broker.ids import NO_LEADER, BrokerId
 from broker.liveness import Liveness
-from broker.row_flags import any_in_row, count_in_row, first_in_row
+from broker.row_flags import any_in_row, count_each, count_in_row, first_in_row
 from broker.wording import first_of
 from placement.outages.arrow import column_of, partition_columns, table_of
 from placement.outages.returning import Returns, returns
@@ -158,8 +158,8 @@ def outage(view: ClusterView, lost: Iterable[BrokerId]) -> Outage:
         headroom=_headroom(found, after),
         leader=ids[after.leader],
         isr_count=after.isr_count,
-        leader_count_now=_leader_counts(before, gone.size),
-        leader_count=_leader_counts(after, gone.size),
+        leader_count_now=count_each(before.leader, gone.size),
+        leader_count=count_each(after.leader, gone.size),
         affected=np.flatnonzero(changed).astype(np.int64),
         coming_back=returns(view, found, gone),
         states_now=states_of(found, before),
@@ -233,15 +233,11 @@ def counts_of(found: Successions, after: After) -> Counts:
     )
 
 
-def _leader_counts(after: After, broker_count: int) -> Int64Array:
-    return np.bincount(after.leader[after.leader >= 0], minlength=broker_count).astype(np.int64)
-
-
 def _takeover(view: ClusterView, found: Successions, before: After, after: After, gone: BoolArray) -> Takeover:
     lost = (before.leader >= 0) & gone[before.leader]
     lost_count = int(np.count_nonzero(lost))
     taken = np.bincount(after.leader[lost & (after.leader >= 0)], minlength=gone.size)
-    led = _leader_counts(after, gone.size)
+    led = count_each(after.leader, gone.size)
     left_count = int(np.count_nonzero(found.live & ~gone))
     taker, fullest = (int(each.argmax()) if each.any() else None for each in (taken, led))
     return Takeover(

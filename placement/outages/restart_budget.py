@@ -44,7 +44,7 @@ import numpy as np
 from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
 from broker.errors import UsageError
 from broker.ids import BrokerId
-from broker.row_flags import any_in_row, count_in_row
+from broker.row_flags import any_in_row, count_each, count_in_row
 from broker.wording import counted
 from placement.outages.restart_stuck import Stuck, check_in_sync, follows, stuck_partitions
 from placement.outages.succession import Successions, rows_of, successions
@@ -126,7 +126,7 @@ def restart_limits(
     if batch_max is not None and batch_max < 1:
         raise UsageError(f"a batch holds at most {batch_max} brokers; allowed are 1 and more")
     found, voters = successions(view), tuple(controllers)
-    held = np.bincount(view.replica_rows[view.replica_rows >= 0], minlength=found.live.size) > 0
+    held = count_each(view.replica_rows, found.live.size) > 0
     restarts = view.alive & (held | np.isin(view.broker_ids, voters))
     live = np.flatnonzero(restarts).astype(np.int64)
     place = np.full(found.live.size + 1, PAD, dtype=np.int32)

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from broker.cluster import Int32Array, Int64Array
 from broker.errors import RefusedError
-from broker.row_flags import count_in_row
+from broker.row_flags import count_each, count_in_row
 from placement.outages.restart_budget import Limits
 
 ByteArray: TypeAlias = NDArray[np.uint8]
@@ -76,7 +76,7 @@ def conflicts_of(limits: Limits) -> Conflicts:
     clash = np.ascontiguousarray(square[:count, :count])
     hyper = np.flatnonzero(limits.budget > 1)
     members = limits.members[hyper]
-    degrees = np.bincount(members[members >= 0], minlength=count)
+    degrees = count_each(members, count)
     hyperedge_of = np.full((count, int(degrees.max(initial=0))), -1, dtype=np.int32)
     filled = np.zeros(count, dtype=np.int64)
     for edge, row in enumerate(members.tolist()):

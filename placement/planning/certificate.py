@@ -40,6 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import Int64Array
+from broker.row_flags import count_each
 from placement.planning.question import FAR, Question
 
 
@@ -132,7 +133,7 @@ def _dearest_loads(question: Question, proof: Proof) -> int:
 def faults_of_bounds(question: Question, proof: Proof, before: Int64Array) -> list[str]:
     """Return what is wrong with the bounds; `before` int64[B] are the loads before the plan."""
     live = question.live
-    members = np.bincount(proof.block[proof.block >= 0], minlength=proof.totals.size)
+    members = count_each(proof.block, proof.totals.size)
     floors = proof.totals // np.maximum(members, 1)
     faults = faults_of_blocks(question, proof, members, in_order=not (np.diff(floors) > 0).any())
     if (members == 0).any() or not np.array_equal(proof.block >= 0, live):

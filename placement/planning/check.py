@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
-from broker.row_flags import any_in_row, count_in_row, distinct_in_row, members
+from broker.row_flags import any_in_row, count_each, count_in_row, distinct_in_row, members
 from broker.wording import counted
 from placement.planning.byte_bounds import faults_of_byte_bounds
 from placement.planning.certificate import Proof, faults_of_bounds, lower_bound, uneven_topics
@@ -98,7 +98,7 @@ def tally(view: ClusterView, goal: Goal, target: Int32Array, certificate: Certif
     asked = leader_question(given, target)
     changed = int(((asked.leader >= 0) & (asked.wanted > 0) & (chosen != asked.leader)).sum())
     others = (given.listed >= 0) & (chosen != given.listed)
-    led = np.bincount(given.listed[given.listed >= 0], minlength=given.live.size)
+    led = count_each(given.listed, given.live.size)
     over = np.where(given.live, np.maximum(led - certificate.leaders.high, 0), np.where(given.removed, led, 0))
     under = np.where(given.live, np.maximum(certificate.leaders.low - led, 0), 0)
     leaderless = int(((given.listed < 0) & (chosen >= 0)).sum())
@@ -144,19 +144,19 @@ def faults(view: ClusterView, goal: Goal, target: Int32Array, certificate: Certi
             found.append(f"the bounds are not those of goal {goal.kind}")
     if (certificate.replicas is None) != goal.only_leaders:
         found.append("a proof of replicas is missing, or is there though only leaders change")
-    after = np.bincount(target[target >= 0], minlength=given.live.size).astype(np.int64)
+    after = count_each(target, given.live.size)
     if certificate.replicas is not None:
         question = replica_question(view, goal, given)
         if goal.by_bytes:
             found += _faults_of_bytes(view, goal, question, certificate.replicas, target)
         else:
-            before = np.bincount(given.rows[given.rows >= 0], minlength=given.live.size).astype(np.int64)
+            before = count_each(given.rows, given.live.size)
             found += _faults_of_loads(view, question, certificate.replicas, before, after, "replicas")
         found += _faults_of_topics(view, goal, question, certificate.replicas, target)
     asked = leader_question(given, target)
-    led = np.bincount(given.leader[given.leader >= 0], minlength=given.live.size).astype(np.int64)
+    led = count_each(given.leader, given.live.size)
     chosen = leading(given, target)
-    lead = np.bincount(chosen[chosen >= 0], minlength=given.live.size).astype(np.int64)
+    lead = count_each(chosen, given.live.size)
     found += _faults_of_loads(view, asked, certificate.leaders, led, lead, "leaders")
     counts = tally(view, goal, target, certificate)
     if counts.moved_bytes_gap is not None and counts.moved_bytes_gap < 0:

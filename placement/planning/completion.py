@@ -42,6 +42,7 @@ from broker.ids import NO_LEADER
 from broker.releases import NEWEST, Release
 from broker.row_flags import any_in_row, count_in_row, first_in_row, members
 from placement.outages.elections import preferred_rows
+from placement.planning.given import unled
 from placement.planning.goal import Goal, excluded_rows
 from placement.planning.reassignment import BoolMatrix, Reassignment, packed, widened
 
@@ -101,10 +102,10 @@ def completion(reassignment: Reassignment, release: Release = NEWEST, *, zookeep
     target, added, view = reassignment.replicas, reassignment.added, reassignment.view
     in_sync = _in_sync(reassignment)
     waits = _waits_for(reassignment, None if zookeeper else release, in_sync)
-    down = _on(target, view.broker_ids[~view.alive])
+    down = np.isin(target, view.broker_ids[~view.alive])
     never = added & down
     gone = down | _offline(reassignment)
-    leaderless = _leaderless(reassignment)
+    leaderless = unled(view)[reassignment.rows]
     blocked = _moves(reassignment) & (~any_in_row(in_sync) | any_in_row(added & gone))
     stuck = blocked | (leaderless & any_in_row(added))
     isr = np.where(in_sync, target, PAD)
@@ -139,12 +140,12 @@ def completed_view(reassignment: Reassignment, done: Completion | None = None) -
         width = max(isr.shape[1], found.isr.shape[1])
         isr = widened(isr, width).copy()
         isr[rows] = widened(found.isr, width)
+    nobody = reassignment.replicas[:, :0]
     others = {
-        name: _kept(getattr(table, name), rows, reassignment.replicas)
-        for name in ("elr", "last_known_elr", "offline", "observers")
+        name: _kept(getattr(table, name), rows, nobody if name in ("adding", "removing") else reassignment.replicas)
+        for name in ("elr", "last_known_elr", "offline", "observers", "adding", "removing")
     }
-    cleared = {name: _cleared(getattr(table, name), rows) for name in ("adding", "removing")}
-    after = attrs.evolve(view, partitions=attrs.evolve(table, leader=leader, isr=isr, **others, **cleared))
+    after = attrs.evolve(view, partitions=attrs.evolve(table, leader=leader, isr=isr, **others))
     return after.with_stated(view.seen_down)
 
 
@@ -211,24 +212,12 @@ def _leader(reassignment: Reassignment, electable: BoolMatrix) -> Int32Array:
     return np.where(any_in_row(stays), now, first_in_row(target, electable)).astype(np.int32, copy=False)
 
 
-def _leaderless(reassignment: Reassignment) -> BoolArray:
-    """Return which rows have no leader now: nobody who may lead them is live, and nothing can be copied, bool[N]."""
-    known = reassignment.view.partitions.leader
-    if known is None:
-        return np.zeros(reassignment.count, dtype=np.bool_)
-    return np.asarray(known[reassignment.rows] == NO_LEADER)
-
-
 def _offline(reassignment: Reassignment) -> BoolMatrix:
     """Return which targets the view lists as offline, bool[N, W]."""
     offline = reassignment.view.partitions.offline
     if offline is None:
         return np.zeros(reassignment.replicas.shape, dtype=np.bool_)
     return members(reassignment.replicas, offline[reassignment.rows]) & (reassignment.replicas >= 0)
-
-
-def _on(matrix: Int32Array, ids: Int32Array) -> BoolMatrix:
-    return np.isin(matrix, ids) if ids.size else np.zeros(matrix.shape, dtype=np.bool_)
 
 
 def _kept(column: Int32Array | None, rows: Int64Array, targets: Int32Array) -> Int32Array | None:
@@ -239,11 +228,3 @@ def _kept(column: Int32Array | None, rows: Int64Array, targets: Int32Array) -> I
     mine = kept[rows]
     kept[rows] = packed(np.where(members(mine, targets), mine, PAD))
     return kept
-
-
-def _cleared(column: Int32Array | None, rows: Int64Array) -> Int32Array | None:
-    if column is None:
-        return None
-    cleared = column.copy()
-    cleared[rows] = PAD
-    return cleared

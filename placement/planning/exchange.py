@@ -38,6 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import Int32Array, Int64Array
+from broker.row_flags import count_each
 from placement.planning.exchange_graph import Buckets, Holdings, Search, Shape, State, Workspace
 from placement.planning.exchange_kernel import keep_former, take_back_leaders
 from placement.planning.problem import Bounds, InfeasibleError, Problem, Solution
@@ -186,7 +187,7 @@ class Work:
         held[self.brokers] += state.carried[self.brokers]
         totals = np.zeros(int(order.max()) + 1, dtype=np.int64)
         np.add.at(totals, order, held)
-        members = np.bincount(block[block >= 0], minlength=totals.size)
+        members = count_each(block, totals.size)
         if totals[members == 0].any():
             raise InfeasibleError("a partition has no place")
         kept = np.flatnonzero(members)

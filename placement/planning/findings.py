@@ -17,7 +17,9 @@ ReplicationControlManager.validateManualPartitionAssignment; KAFKA-19975.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
+from importlib.resources import files
 
 import attrs
 import numpy as np
@@ -47,6 +49,22 @@ class Finding:
     sentence: str
 
 
+@functools.cache
+def _sentences() -> dict[str, tuple[bool, str]]:
+    """Return whether each finding is bad, and its sentence, with places for words."""
+    text = files("placement.planning").joinpath("findings.tsv").read_text("utf-8")
+    rows = (line.split("\t") for line in text.splitlines()[1:])
+    return {name: (is_bad == "yes", sentence) for name, is_bad, sentence in rows}
+
+
+def finding(name: str, count: int, *, is_bad: bool | None = None, **words: object) -> Finding:
+    """Return the finding of a name with `words` in its sentence; `is_bad` where it depends on the release."""
+    bad, sentence = _sentences()[name]
+    nouns = {f"{noun}s": counted(count, noun) for noun in ("partition", "replica")}
+    text = sentence.format(**nouns, count=count, entries=counted(count, "entry", "entries"), **words)
+    return Finding(name=name, is_bad=bad if is_bad is None else is_bad, count=count, sentence=text)
+
+
 def findings(impact: Impact, *, disk_bytes: Int64Array | None = None) -> tuple[Finding, ...]:
     """Return the findings of an impact, in a fixed order; `disk_bytes` int64[B] are the disks, -1 unknown."""
     return (
@@ -61,81 +79,47 @@ def findings(impact: Impact, *, disk_bytes: Int64Array | None = None) -> tuple[F
 
 
 def _refusals(impact: Impact) -> Iterator[Finding]:
-    first = impact.batches[0].plan
     is_still = not any(batch.partition_count for batch in impact.batches)
     if is_still and impact.directories == DirectoryMoves():
-        yield Finding(name="nothing-to-do", is_bad=False, count=0, sentence="The cluster fulfils the plan already.")
-    running = _reassigning(first.view)
+        yield finding("nothing-to-do", 0)
+    running = _reassigning(impact.before)
     if running:
-        yield Finding(
-            name="reassignment-running",
-            is_bad=True,
-            count=running,
-            sentence=f"Being reassigned now: {counted(running, 'partition')}. kafka-reassign-partitions --execute "
-            "refuses without --additional, and their new replicas are among the replicas of this dump already.",
-        )
-    yield from _down(impact)
+        yield finding("reassignment-running", running)
+    view = impact.before
+    down = {number: how for batch in impact.batches for number, how in down_targets(batch.plan, view).items()}
+    if down:  # The tool refuses the file, and no copy there completes.
+        gone = drained_if_gone(view, sorted(down), lead="; ")
+        brokers = named_down(dict(sorted(down.items())))
+        yield finding("broker-not-live", len(down), brokers=brokers, first=min(down), if_gone=gone)
     yield from _directories(impact)
     if impact.release >= CORDONING_SINCE:
         yield from _cordons(impact)
 
 
-def _down(impact: Impact) -> Iterator[Finding]:
-    """Yield the brokers that are down and that targets name: the tool refuses the file, and no copy there completes."""
-    view = impact.before
-    found = {number: how for batch in impact.batches for number, how in down_targets(batch.plan, view).items()}
-    if not found:
-        return
-    yield Finding(
-        name="broker-not-live",
-        is_bad=True,
-        count=len(found),
-        sentence=f"Targets name {named_down(dict(sorted(found.items())))}; kafka-reassign-partitions --execute refuses "
-        f'the whole file ("Unknown broker id {min(found)}"), as it knows live brokers only'
-        f"{drained_if_gone(view, sorted(found), lead='; ')}.",
-    )
-
-
 def _directories(impact: Impact) -> Iterator[Finding]:
     """Yield the directories that a broker does not have or cannot use, and whether moves between them are counted."""
     found = impact.directories
-    for name, targets, what in (
-        ("log-dir-unknown", found.unknown, "brokers do not have, which they refuse"),
-        ("log-dir-offline", found.offline, "are offline, which brokers refuse"),
-    ):
+    for name, targets in (("log-dir-unknown", found.unknown), ("log-dir-offline", found.offline)):
         if targets:
+            broker = targets[0].broker_id
             first = [f"{one.path} of broker {one.broker_id}" for one in targets[:NAMES_MAX]]
-            has = [one.path for one in impact.before.log_dirs if one.broker_id == targets[0].broker_id]
-            yield Finding(
-                name=name,
-                is_bad=True,
-                count=len(targets),
-                sentence=f"Named log directories that {what}: {listed(first, len(targets))}; broker "
-                f"{targets[0].broker_id} has {listed(has[:NAMES_MAX], len(has))}.",
-            )
+            has = [one.path for one in impact.before.log_dirs if one.broker_id == broker]
+            which, paths = listed(first, len(targets)), listed(has[:NAMES_MAX], len(has))
+            yield finding(name, len(targets), which=which, broker=broker, has=paths)
     if found.uncounted:
-        yield Finding(
-            name="log-dirs-not-counted",
-            is_bad=False,
-            count=found.uncounted,
-            sentence="Moves between log directories are not counted, as it is not known which directory holds a "
-            f"replica: {counted(found.uncounted, 'replica')}; --sizes with what kafka-log-dirs printed says it.",
-        )
+        yield finding("log-dirs-not-counted", found.uncounted)
 
 
 def naming_cordoned(plan: Reassignment) -> NDArray[np.bool_]:
     """Return which rows of a plan change and name a cordoned broker, bool[P]."""
-    return np.asarray(plan.changes & any_in_row(np.isin(plan.replicas, _cordoned_ids(plan.view))))
-
-
-def _cordoned_ids(view: ClusterView) -> list[int]:
-    return [int(one.id) for one in view.brokers if one.cordoned]
+    cordoned = plan.view.broker_ids[plan.view.flag("cordoned")]
+    return np.asarray(plan.changes & any_in_row(np.isin(plan.replicas, cordoned)))
 
 
 def _cordons(impact: Impact) -> Iterator[Finding]:
     """Yield what the plans would put on cordoned brokers, and what else names them."""
-    cordoned = _cordoned_ids(impact.before)
-    if not cordoned:
+    cordoned = impact.before.broker_ids[impact.before.flag("cordoned")]
+    if not cordoned.size:
         return
     refuses = impact.release >= CORDONS_REFUSED_SINCE
     plans = [batch.plan for batch in impact.batches]
@@ -143,73 +127,36 @@ def _cordons(impact: Impact) -> Iterator[Finding]:
     new = sorted({int(b) for plan, at in zip(plans, gaining, strict=True) for b in plan.replicas[at].tolist()})
     count = sum(int(np.count_nonzero(any_in_row(at))) for at in gaining)
     if new:
-        yield Finding(
-            name="broker-cordoned",
-            is_bad=True,
-            count=count,
-            sentence=f"New replicas go to cordoned {brokers_listed(new)}: {counted(count, 'partition')}. The "
-            "controller "
-            + ("refuses them" if refuses else "takes them, and refuses them since 4.4")
-            + " (KAFKA-20832).",
-        )
+        does = "refuses them" if refuses else "takes them, and refuses them since 4.4"
+        yield finding("broker-cordoned", count, brokers=brokers_listed(new), does=does)
     kept = sum(int(naming_cordoned(plan).sum()) for plan in plans) - count
     if kept:
-        yield Finding(
-            name="cordoned-kept",
-            is_bad=refuses,
-            count=kept,
-            sentence=f"A replica stays on a cordoned broker: {counted(kept, 'partition')}. The controller "
-            + ("refuses" if refuses else "takes, and since 4.4 refuses,")
-            + " a target that names one (KAFKA-20832) until it is uncordoned.",
-        )
-    copied = [target for plan in plans for target in plan.log_dirs if int(target.broker_id) in set(cordoned)]
+        does = "refuses" if refuses else "takes, and since 4.4 refuses,"
+        yield finding("cordoned-kept", kept, is_bad=refuses, does=does)
+    copied = [target for plan in plans for target in plan.log_dirs if int(target.broker_id) in cordoned.tolist()]
     if copied:
-        yield Finding(
-            name="log-dir-cordoned",
-            is_bad=True,
-            count=len(copied),
-            sentence=f"Named log directories are cordoned: {counted(len(copied), 'entry', 'entries')}, such as "
-            f"{copied[0].path} of broker {copied[0].broker_id}; the broker refuses them "
-            "(InvalidReplicaAssignmentException).",
-        )
+        yield finding("log-dir-cordoned", len(copied), which=f"{copied[0].path} of broker {copied[0].broker_id}")
 
 
 def _held_up(batch: BatchImpact, impact: Impact) -> Iterator[Finding]:
     plan, done, release = batch.plan, batch.done, impact.release
-    waiting = np.flatnonzero(any_in_row(done.waits_for))
-    if waiting.size:
-        awaited = np.unique(plan.replicas[done.waits_for])
-        yield Finding(
-            name="blocked",
-            is_bad=True,
-            count=int(waiting.size),
-            sentence=f"Will not complete on {release} before {_awaited(impact)}: "
-            f"{counted(int(waiting.size), 'partition')}, {_with_brokers(plan, done.waits_for)}"
-            f"{_rule_of_waiting(impact)}{_if_gone(plan.view, awaited)}.",
-        )
+    waiting = int(np.count_nonzero(any_in_row(done.waits_for)))
+    if waiting:
+        which, rule = _with_brokers(plan, done.waits_for), _rule_of_waiting(impact)
+        down = np.intersect1d(plan.replicas[done.waits_for], plan.view.broker_ids[~plan.view.alive])
+        gone = drained_if_gone(plan.view, down.tolist(), lead="; ")
+        awaited = _awaited(impact)
+        yield finding("blocked", waiting, release=release, awaited=awaited, which=which, rule=rule, if_gone=gone)
     is_newest = not impact.zookeeper and release >= NEEDS_ADDED_ONLY_SINCE
     freed = int(np.count_nonzero(unblocked_by_newer_release(plan))) if is_newest else 0
     if freed:
-        yield Finding(
-            name="blocked-before-4.3",
-            is_bad=False,
-            count=freed,
-            sentence=f"Blocked from 3.8 to 4.2 by a kept replica that is out of sync, and no longer on {release} "
-            f"(KAFKA-19975): {counted(freed, 'partition')}.",
-        )
+        yield finding("blocked-before-4.3", freed, release=release)
     never = any_in_row(done.never_joins)
     if never.any():
-        dead = np.unique(plan.replicas[done.never_joins])
-        yield Finding(
-            name="never-joins",
-            is_bad=True,
-            count=int(np.count_nonzero(never)),
-            sentence=f"Never completes, as a new replica on a broker that is down never joins the ISR: "
-            f"{counted(int(np.count_nonzero(never)), 'partition')}, {_with_brokers(plan, done.never_joins)}; "
-            f"bring {brokers_listed(dead.tolist())} back first, or choose other brokers.",
-        )
-    what = "Cannot complete, as no member of the ISR stays, or nobody leads"
-    yield from _of_rows(plan.view, "stuck", True, what, plan.rows[done.is_stuck & ~never])
+        dead = brokers_listed(np.unique(plan.replicas[done.never_joins]).tolist())
+        which = _with_brokers(plan, done.never_joins)
+        yield finding("never-joins", int(np.count_nonzero(never)), which=which, brokers=dead)
+    yield from _of_rows(plan.view, "stuck", plan.rows[done.is_stuck & ~never])
 
 
 def _awaited(impact: Impact) -> str:
@@ -233,11 +180,6 @@ def _with_brokers(plan: Reassignment, marked: BoolMatrix) -> str:
     return listed(first, int(places.size))
 
 
-def _if_gone(view: ClusterView, ids: NDArray[np.int32]) -> str:
-    """Return what to do about those of `ids` that are down if they never come back; nothing if none is down."""
-    return drained_if_gone(view, np.intersect1d(ids, view.broker_ids[~view.alive]).tolist(), lead="; ")
-
-
 def drained_if_gone(view: ClusterView, ids: Sequence[int], *, lead: str = "") -> str:
     """Return how to plan without brokers that are gone for good, or why not, after `lead`; nothing for no brokers."""
     if not ids:
@@ -253,17 +195,10 @@ def _never_ends(impact: Impact) -> Iterator[Finding]:
     for number, batch in enumerate(impact.batches, start=1):
         if batch.times is None:
             continue
-        endless = np.isinf(batch.times.seconds_in) | np.isinf(batch.times.seconds_out)
-        if endless.any():
-            brokers = [int(impact.before.brokers[row].id) for row in np.flatnonzero(endless).tolist()]
+        endless = impact.before.broker_ids[np.isinf(batch.times.seconds_in) | np.isinf(batch.times.seconds_out)]
+        if endless.size:
             where = "" if len(impact.batches) == 1 else f" of batch {number}"
-            yield Finding(
-                name="never-ends",
-                is_bad=True,
-                count=len(brokers),
-                sentence=f"The copy{where} never ends at {brokers_listed(brokers)}: what clients produce to the moving "
-                "partitions reaches the throttle. A higher throttle would do, or fewer partitions at a time.",
-            )
+            yield finding("never-ends", int(endless.size), where=where, brokers=brokers_listed(endless.tolist()))
 
 
 def _disks(impact: Impact, disk_bytes: Int64Array | None) -> Iterator[Finding]:
@@ -277,73 +212,40 @@ def _disks(impact: Impact, disk_bytes: Int64Array | None) -> Iterator[Finding]:
             f"{format_size(int(disk_bytes[row]))}"
             for row in over[:NAMES_MAX].tolist()
         ]
-        yield Finding(
-            name="disk-over-capacity",
-            is_bad=True,
-            count=int(over.size),
-            sentence=f"At the peak {listed(words, int(over.size))}; smaller batches, or a plan that moves less there, "
-            "would do.",
-        )
+        yield finding("disk-over-capacity", int(over.size), which=listed(words, int(over.size)))
 
 
 def _min_isr(impact: Impact) -> Iterator[Finding]:
     states = impact.under_min_isr
     if states.before is not None and states.during is not None and states.during > states.before:
-        count = states.during - states.before
-        yield Finding(
-            name="under-min-isr",
-            is_bad=True,
-            count=count,
-            sentence=f"Under min-ISR once complete, and not now: {counted(count, 'partition')}; too few kept replicas "
-            "are in sync.",
-        )
+        yield finding("under-min-isr", states.during - states.before)
     least = least_isr(impact.before, None)
-    if least is None:
-        return
-    before, after = _factor(impact.before), _factor(impact.after)
-    short = np.flatnonzero((after < least) & (before >= least))
-    what = (
-        "Fewer replicas than min.insync.replicas, so that brokers ask for all of them and one out of sync stops "
-        "acks=all"
-    )
-    yield from _of_rows(impact.before, "factor-below-min-isr", True, what, short)
+    if least is not None:
+        short = np.flatnonzero((_factor(impact.after) < least) & (_factor(impact.before) >= least))
+        yield from _of_rows(impact.before, "factor-below-min-isr", short)
 
 
 def _racks(impact: Impact) -> Iterator[Finding]:
-    for name, rows, what, is_bad in (
-        ("racks-broken", impact.racks_broken, "On fewer racks than could be, and not now", True),
-        (
-            "racks-kept",
-            impact.racks_kept,
-            "Still on fewer racks than could be, though the plan moves them (plan --goal racks restores racks)",
-            False,
-        ),
-        ("racks-mended", impact.racks_mended, "On fewer racks than could be now, and no longer after", False),
-    ):
-        if rows is not None:
-            yield from _of_rows(impact.before, name, is_bad, what, rows)
+    rows = impact.racks_broken, impact.racks_kept, impact.racks_mended
+    for name, each in zip(("racks-broken", "racks-kept", "racks-mended"), rows, strict=True):
+        if each is not None:
+            yield from _of_rows(impact.before, name, each)
 
 
 def _factors(impact: Impact) -> Iterator[Finding]:
     view, before, after = impact.before, _factor(impact.before), _factor(impact.after)
-    what = (
-        "replicas than now, which Kafka allows in silence unless (since 4.1) --disallow-replication-factor-change is "
-        "given"
-    )
-    yield from _of_rows(view, "factor-raised", False, f"More {what}", np.flatnonzero(after > before))
-    yield from _of_rows(view, "factor-lowered", False, f"Fewer {what}", np.flatnonzero(after < before))
+    yield from _of_rows(view, "factor-raised", np.flatnonzero(after > before))
+    yield from _of_rows(view, "factor-lowered", np.flatnonzero(after < before))
     moves = np.zeros(view.partitions.count, dtype=np.bool_)
     for batch in impact.batches:
         moves[batch.plan.rows[any_in_row(batch.plan.added)]] = True
-    single = np.flatnonzero(moves & (before == 1) & (after == 1))
-    yield from _of_rows(view, "single-replica-moves", False, "The only replica moves, and the leader with it", single)
+    yield from _of_rows(view, "single-replica-moves", np.flatnonzero(moves & (before == 1) & (after == 1)))
 
 
-def _of_rows(view: ClusterView, name: str, is_bad: bool, what: str, rows: Int64Array) -> Iterator[Finding]:
+def _of_rows(view: ClusterView, name: str, rows: Int64Array) -> Iterator[Finding]:
     """Yield the finding about the partitions in `rows`, if there are any."""
     if rows.size:
-        sentence = f"{what}: {counted(int(rows.size), 'partition')}, {named(view, rows)}."
-        yield Finding(name=name, is_bad=is_bad, count=int(rows.size), sentence=sentence)
+        yield finding(name, int(rows.size), names=named(view, rows))
 
 
 def _reassigning(view: ClusterView) -> int:

@@ -28,7 +28,7 @@ import numpy as np
 from broker.broker_rows import broker_rows
 from broker.cluster import PAD, BoolArray, ClusterView, Int32Array, Int64Array
 from broker.ids import NO_LEADER
-from broker.row_flags import any_in_row, count_in_row, first_in_row, members
+from broker.row_flags import any_in_row, count_each, count_in_row, first_in_row, members
 from placement.planning.goal import Goal, copy_sizes, excluded_rows
 from placement.planning.question import Question
 
@@ -209,14 +209,10 @@ def replica_question(view: ClusterView, goal: Goal, given: Given) -> Question:
         receives=given.receives,
         pool=given.pool,
         rack=Question.rack_numbers(view),
-        base=_counted(others, given.live.size) if sizes is None else bytes_of(others, sizes, given.live.size),
+        base=count_each(others, given.live.size) if sizes is None else bytes_of(others, sizes, given.live.size),
         topic=view.partitions.topic_index,
         weights=None if sizes is None else np.where(given.wanted > 0, sizes, 0),
     )
-
-
-def _counted(rows: Int32Array, count: int) -> Int64Array:
-    return np.bincount(rows[rows >= 0], minlength=count).astype(np.int64)
 
 
 def bytes_of(rows: Int32Array, sizes: Int64Array, count: int) -> Int64Array:
@@ -257,7 +253,7 @@ def leader_question(given: Given, target: Int32Array) -> Question:
         receives=none,
         pool=none,
         rack=np.arange(count, dtype=np.int64),
-        base=_counted(fixed, count),
+        base=count_each(fixed, count),
         topic=np.zeros(target.shape[0], dtype=np.int32),
     )
 

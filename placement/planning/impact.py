@@ -21,6 +21,7 @@ from broker.cluster import BoolArray, ClusterView, Int64Array
 from broker.errors import UsageError
 from broker.min_isr import effective_by_row
 from broker.releases import NEWEST, Release
+from broker.row_flags import count_each
 from placement.balance.audit import assignment_of, least_isr
 from placement.balance.constraints import RACK_SPREAD
 from placement.balance.loads import leaders, loads
@@ -251,7 +252,7 @@ def _leaders_without_election(after: ClusterView, batches: Sequence[BatchImpact]
     for batch in batches:
         leader[batch.plan.rows] = batch.done.leader
     rows = broker_rows(after.broker_ids, leader)
-    return np.bincount(rows[rows >= 0], minlength=len(after.brokers)).astype(np.int64)
+    return count_each(rows, len(after.brokers))
 
 
 def _min_isr_states(views: Sequence[ClusterView]) -> States:

@@ -7,23 +7,18 @@ How: a column that the view does not know is null. `seconds` that never end are 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
 
 from broker.cluster import SIZE_UNKNOWN
-from placement.balance.measures import measures
 from placement.outages.arrow import column_of, lists_column, partition_columns, table_of, unknown_column
 from placement.planning.directories import DIRECTORY_COLUMNS
 from placement.planning.impact import BatchImpact, Impact
-from placement.planning.reassignment import Reassignment
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-MEASURED: Final = ("total", "min", "mean", "max", "max_over_mean", "stdev", "cv", "gini", "moves")
 
 
 def batches_table(impact: Impact) -> pa.Table:
@@ -90,30 +85,6 @@ def moves_table(impact: Impact) -> pa.Table:
     return table
 
 
-def measures_table(impact: Impact) -> pa.Table:
-    """Return one row for each measure of the cluster before and after."""
-    return _of_rows(list(measure_rows(impact)))
-
-
-def measure_rows(impact: Impact) -> Iterator[dict[str, Any]]:
-    """Yield the measures side by side: scope, quantity, measure, before and after."""
-    first = {(each.scope, each.quantity): each.distribution for each in measures(impact.before)}
-    last = {(each.scope, each.quantity): each.distribution for each in measures(impact.after)}
-    for scope, quantity in first:
-        if (scope, quantity) not in last:
-            continue
-        one, other = first[scope, quantity], last[scope, quantity]
-        for name in MEASURED:
-            before, after = getattr(one, name), getattr(other, name)
-            yield {
-                "scope": scope,
-                "quantity": quantity,
-                "measure": name,
-                "before": None if before is None else float(before),
-                "after": None if after is None else float(after),
-            }
-
-
 def _moves(number: int, batch: BatchImpact) -> pa.Table:
     plan, done = batch.plan, batch.done
     table = plan.view.partitions
@@ -123,8 +94,8 @@ def _moves(number: int, batch: BatchImpact) -> pa.Table:
         **partition_columns(plan.view, plan.rows),
         "replicas_before": lists_column(plan.current),
         "replicas_after": lists_column(plan.replicas),
-        "adding": lists_column(_packed(plan, added=True)),
-        "removing": lists_column(_packed(plan, added=False)),
+        "adding": lists_column(np.where(plan.added, plan.replicas, -1)),
+        "removing": lists_column(np.where(plan.removed, plan.current, -1)),
         "copy_bytes": column_of(plan.copy_bytes, absent=plan.copy_bytes == SIZE_UNKNOWN),
         "leader_before": column_of(leader, absent=leader < 0),
         "leader_done": column_of(done.leader, absent=done.leader < 0),
@@ -133,10 +104,6 @@ def _moves(number: int, batch: BatchImpact) -> pa.Table:
         "stuck": done.is_stuck,
     }
     return table_of(columns)
-
-
-def _packed(plan: Reassignment, *, added: bool) -> Any:
-    return np.where(plan.added, plan.replicas, -1) if added else np.where(plan.removed, plan.current, -1)
 
 
 def _named(field: str) -> str:

@@ -182,8 +182,7 @@ def _idle(plan: Plan) -> list[int]:
 
 def _cordoned(plan: Plan) -> str:
     """Return which brokers are cordoned, in words; nothing if none is."""
-    able = zip(plan.view.brokers, plan.view.alive.tolist(), strict=True)
-    found = [int(one.id) for one, is_alive in able if one.cordoned and is_alive]
+    found = plan.view.broker_ids[plan.view.alive & plan.view.flag("cordoned")].tolist()
     return f"{brokers_listed(found)} {'are' if len(found) > 1 else 'is'}" if found else ""
 
 

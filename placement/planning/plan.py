@@ -37,7 +37,7 @@ import numpy as np
 from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
 from broker.errors import RefusedError, UsageError
 from broker.ids import BrokerId
-from broker.row_flags import any_in_row, count_in_row, members
+from broker.row_flags import any_in_row, count_each, count_in_row, members
 from placement.planning.certificate import Proof, TopicProof
 from placement.planning.check import Certificate, Tally, faults, tally
 from placement.planning.completion import completed_view
@@ -98,13 +98,13 @@ def make_plan(view: ClusterView, goal: Goal) -> Plan:
             if goal.by_bytes:
                 placed, proof = solve_bytes(problem, replica_question(known, goal, given), known, goal)
             else:
-                solution, proof = _solved(problem, goal, _loads(given.rows, given.live.size))
+                solution, proof = _solved(problem, goal, count_each(given.rows, given.live.size))
                 placed = solution.now
         except InfeasibleError:
             raise refuse_row(known, goal, first_without_place(replica_question(known, goal, given))) from None
         now = _with_staying(given, placed)
     leaders = leader_problem(given, now)
-    chosen, leader_proof = _solved(leaders, goal, _loads(given.leader, given.live.size))
+    chosen, leader_proof = _solved(leaders, goal, count_each(given.leader, given.live.size))
     leader = np.where(leaders.kind >= 0, chosen.now[:, 0], staying_leaders(given, now))
     target = _ordered(given, now, np.where(given.changes, leader, PAD).astype(np.int32))
     certificate = Certificate(replicas=proof, leaders=leader_proof)
@@ -147,10 +147,6 @@ def drain_of(view: ClusterView, ids: Sequence[int]) -> Drain:
         make_plan(view, Goal(kind="racks", remove=remove))
         return Drain(goal="racks")
     return Drain()
-
-
-def _loads(rows: Int32Array, count: int) -> Int64Array:
-    return np.bincount(rows[rows >= 0], minlength=count).astype(np.int64)
 
 
 def _solved(problem: Problem, goal: Goal, before: Int64Array) -> tuple[Solution, Proof]:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from broker.cluster import BROKER_FLAGS, PAD, SIZE_UNKNOWN, Int32Array, Int64Array
+from broker.cluster import BROKER_FLAGS, PAD, SIZE_UNKNOWN, Int64Array
+from broker.row_flags import count_each
 from placement.outages.arrow import column_of, lists_column, names_column, partition_columns, table_of, unknown_column
 from placement.planning.check import Certificate
 from placement.planning.given import added, leaders_of, target_rows
@@ -69,7 +70,7 @@ def brokers_table(moved: Reassignment, goal: Goal, certificate: Certificate, bat
     view, count = moved.view, len(moved.view.brokers)
     target, parts = target_rows(view, moved.rows, moved.replicas), moved.parts(batches)
     led, leads = leaders_of(view, goal, target)
-    before, after = _counted(view.replica_rows, count), _counted(target, count)
+    before, after = count_each(view.replica_rows, count), count_each(target, count)
     received, given = _coming(moved), _going(moved)
     coming = [_coming(part) for part in parts]
     going = [_going(part) for part in parts]
@@ -98,8 +99,8 @@ def brokers_table(moved: Reassignment, goal: Goal, certificate: Certificate, bat
             "replicas_given": given,
             "replicas_low": unknown_column(count) if replicas is None else replicas.low,
             "replicas_high": unknown_column(count) if replicas is None else replicas.high,
-            "leaders_before": np.bincount(led[led >= 0], minlength=count),
-            "leaders_after": np.bincount(leads[leads >= 0], minlength=count),
+            "leaders_before": count_each(led, count),
+            "leaders_after": count_each(leads, count),
             "leaders_low": leaders.low,
             "leaders_high": leaders.high,
         }
@@ -111,15 +112,11 @@ def brokers_table(moved: Reassignment, goal: Goal, certificate: Certificate, bat
     )
 
 
-def _counted(rows: Int32Array | Int64Array, count: int) -> Int64Array:
-    return np.bincount(rows[rows >= 0], minlength=count).astype(np.int64)
-
-
 def _coming(part: Reassignment) -> Int64Array:
     ids = part.view.broker_ids
-    return _counted(np.searchsorted(ids, part.replicas[part.added]), ids.size)
+    return count_each(np.searchsorted(ids, part.replicas[part.added]), ids.size)
 
 
 def _going(part: Reassignment) -> Int64Array:
     ids = part.view.broker_ids
-    return _counted(np.searchsorted(ids, part.current[part.removed]), ids.size)
+    return count_each(np.searchsorted(ids, part.current[part.removed]), ids.size)

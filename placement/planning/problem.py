@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from broker.cluster import Int32Array, Int64Array
 from broker.errors import RefusedError
-from broker.row_flags import any_in_row, count_in_row
+from broker.row_flags import any_in_row, count_each, count_in_row
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -106,7 +106,7 @@ class Bounds:
     @classmethod
     def even(cls, block: Int64Array, totals: Int64Array, share: Int64Array | None = None) -> Bounds:
         """Return the floors and the ceilings of the mean of each block, or of what brokers have by their shares."""
-        members = np.bincount(block[block >= 0], minlength=totals.size)
+        members = count_each(block, totals.size)
         held = block >= 0
         if share is not None:
             return cls._by_share(block, totals, share)

@@ -123,8 +123,7 @@ def check_given(view: ClusterView, goal: Goal, given: Given) -> None:
     """Refuse to drain what is pinned, to change what cordoned brokers hold, and factors too great for the brokers."""
     _check_pinned(view, goal, given)
     _check_lowered(view, goal, given)
-    able = zip(view.brokers, given.cordoned.tolist(), strict=True)
-    cordoned = [int(one.id) for one, is_cordoned in able if is_cordoned]
+    cordoned = view.broker_ids[given.cordoned].tolist()
     uncordon = f" (uncordon {brokers_listed(cordoned)})" if cordoned else ""
     if not given.live.any():
         raise PlanRefusedError(
@@ -241,8 +240,7 @@ def refuse_row(view: ClusterView, goal: Goal, row: int) -> PlanRefusedError:
     if goal.new_only_receives:
         return _refuse_new_only(view, goal, row)
     remedy = "add brokers"
-    able = zip(view.brokers, view.alive.tolist(), strict=True)
-    cordoned = [int(one.id) for one, is_alive in able if one.cordoned and is_alive and one.id not in goal.remove]
+    cordoned = view.broker_ids[Given.read(view, goal).cordoned].tolist()
     if cordoned:
         remedy = (
             f"{brokers_listed(cordoned)} may receive nothing (all log directories cordoned): uncordon one, or {remedy}"

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
-from broker.row_flags import any_in_row
+from broker.row_flags import any_in_row, count_each
 from placement.planning.given import Given, leader_question, replica_question
 from placement.planning.goal import Goal
 from placement.planning.problem import Problem
@@ -58,15 +58,9 @@ def replica_problem(view: ClusterView, goal: Goal, given: Given) -> Problem:
         room=room,
         group=group,
         receives=given.receives,
-        base=_replicas_besides(given),
+        base=count_each(np.where(given.stays | ~given.changes[:, None], given.rows, PAD), given.live.size),
         topic=np.zeros(kind.size, dtype=np.int32),
     )
-
-
-def _replicas_besides(given: Given) -> Int64Array:
-    """Return how many replicas each broker holds that no plan moves, int64[B]."""
-    held = given.rows[(given.rows >= 0) & (given.stays | ~given.changes[:, None])]
-    return np.bincount(held, minlength=given.live.size).astype(np.int64)
 
 
 def leader_problem(given: Given, now: Int32Array) -> Problem:
@@ -123,7 +117,7 @@ def _rules(
     wide = factor > is_open.sum(axis=1)
     must = (is_open & wide[:, None]).astype(np.int64)
     room = np.where(wide[:, None], group.size, is_open.astype(np.int64))
-    single = (np.bincount(group[group >= 0], minlength=count) == 1) & is_open.all(axis=0)
+    single = (count_each(group, count) == 1) & is_open.all(axis=0)
     if wide.any() or np.count_nonzero(single) < 2:
         return group, must, room
     number = np.where(single, 0, np.cumsum(~single))

@@ -38,6 +38,7 @@ from broker.broker_rows import broker_rows
 from broker.cluster import PAD, SIZE_UNKNOWN, Int32Array, Int64Array
 from broker.errors import RefusedError
 from broker.ids import INT64_MAX
+from broker.row_flags import count_each
 from broker.units import GIB, MIB, format_seconds, format_size
 from placement.planning.batch_bound import batched_bound, by_rank, link_seconds
 from placement.planning.batches_kernel import fill_batches, pack_moves
@@ -198,7 +199,7 @@ def batch_seconds(moves: Moves, rates: Rates, batch_of: Int64Array, batch_count:
 def _batches(plan: Reassignment, moves: Moves, rates: Rates, limits: Limits) -> Int64Array:
     """Return the batch of each move, int64[M]."""
     links = moves.links()
-    degree = np.bincount(links[links >= 0], minlength=2 * moves.broker_count)
+    degree = count_each(links, 2 * moves.broker_count)
     least = _least_batches(plan, degree, limits)
     near = NEAR_BOUND * batched_bound(moves, rates, limits.concurrency)
     best: Int64Array | None = None
@@ -220,7 +221,7 @@ def _candidates(plan: Reassignment, moves: Moves, rates: Rates, limits: Limits, 
         rates = Rates.equal(moves.broker_count)  # Some batch never ends, whatever they are: only the limits count.
     if limits.free_bytes is None:
         links = moves.links()
-        busiest = int(np.bincount(links[links >= 0], minlength=1).max())
+        busiest = int(count_each(links, 1).max())
         concurrency = limits.concurrency or max(-(-busiest // least), 1)
         yield from _packed(moves, rates, concurrency, least, limits.batch_count_max)
         return
@@ -236,7 +237,7 @@ def _candidates(plan: Reassignment, moves: Moves, rates: Rates, limits: Limits, 
 def _packed(moves: Moves, rates: Rates, concurrency: int, least: int, batch_count_max: int) -> Iterator[Int64Array]:
     """Yield batches of each move, int64[M]; only such as have room for every move. Cost: O(moves x batches) each."""
     links, seconds = moves.links(), link_seconds(moves, rates)
-    moves_of = np.bincount(links[links >= 0], minlength=2 * moves.broker_count)
+    moves_of = count_each(links, 2 * moves.broker_count)
     beside = np.where(links >= 0, moves_of[links], 0)
     order = np.lexsort((np.arange(moves.count), -beside.sum(axis=1), -beside.max(axis=1), -seconds.max(axis=1)))
     bound = batched_bound(moves, rates, concurrency)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from broker.cluster import Int32Array
 from broker.releases import NEWEST, Release
+from broker.row_flags import count_each
 from placement.traffic.consumers import NOW, Consumers
 from placement.traffic.crossing import Crossing, fetches_cross
 from placement.traffic.zones import NO_ZONE, ZonedPartitions
@@ -44,7 +45,7 @@ def group_traffic(
     """
     owners = consumers.held if assignor == NOW else consumers.assigned(assignor, release=release)
     zones = consumers.reader_zones(owners)
-    sizes = np.bincount(owners[owners >= 0], minlength=len(consumers.zones))
+    sizes = count_each(owners, len(consumers.zones))
     return GroupTraffic(
         assignor=assignor,
         leader=_fetches(partitions, consumers, owners, zones, closest=False),

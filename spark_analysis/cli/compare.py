@@ -15,7 +15,7 @@ from rich.text import Text
 from broker.cli import printable, takes
 from broker.errors import UsageError
 from placement.balance.comparison import Change, Comparison, compare
-from placement.balance.measures import Distribution, measures
+from placement.balance.measures import side_by_side
 from spark_analysis.cli.cluster_inputs import (
     ClusterOptions,
     answer_options,
@@ -28,7 +28,6 @@ from spark_analysis.report.figures import UNKNOWN, count, decimal, plural, quant
 from spark_analysis.sources.inputs import STDIN
 
 SHOWN_MAX: Final = 30
-MEASURED: Final = ("total", "min", "mean", "max", "max_over_mean", "stdev", "cv", "gini", "moves")
 _MEASURES_SHOWN: Final = ("max", "max_over_mean", "cv", "moves")
 _TURNOVER: Final = (
     ("leader_gained_count", "leaders_gained", "leaders\n+"),
@@ -69,7 +68,7 @@ def compare_command(options: CompareOptions) -> int:
     later = attrs.evolve(options, sizes=options.sizes_after)
     with read_cluster(options.before, options) as first, read_cluster(options.after, later) as last:
         found = compare(first.view, last.view)
-    measured = list(measure_rows(found))
+    measured = sorted(side_by_side(found.before, found.after), key=lambda row: (row["scope"], row["quantity"]))
     give_answer(
         options,
         kind="compare",
@@ -103,21 +102,6 @@ def turnover_rows(found: Comparison) -> list[dict[str, Any]]:
     ]
 
 
-def measure_rows(found: Comparison) -> Iterator[dict[str, Any]]:
-    """Yield each measure of both dumps side by side; None where one does not have it."""
-    first = {(each.scope, each.quantity): each.distribution for each in measures(found.before)}
-    last = {(each.scope, each.quantity): each.distribution for each in measures(found.after)}
-    for scope, what in sorted(first.keys() | last.keys()):
-        for name in MEASURED:
-            yield {
-                "scope": scope,
-                "quantity": what,
-                "measure": name,
-                "before": _figure(first.get((scope, what)), name),
-                "after": _figure(last.get((scope, what)), name),
-            }
-
-
 def summary(found: Comparison, measured: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the answer as JSON's values."""
     return {
@@ -137,11 +121,6 @@ def summary(found: Comparison, measured: Sequence[dict[str, Any]]) -> dict[str, 
 def _counts(found: Comparison) -> dict[str, int]:
     every = [each.change for each in (*found.brokers, *found.topics)] + [each.change for each in found.partitions]
     return dict(sorted(Counter(every).items()))
-
-
-def _figure(distribution: Distribution | None, name: str) -> float | None:
-    value = None if distribution is None else getattr(distribution, name)
-    return None if value is None else float(value)
 
 
 def _table(rows: list[dict[str, Any]], columns: Sequence[str]) -> pa.Table:

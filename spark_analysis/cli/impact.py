@@ -8,27 +8,27 @@ from typing import Any, Final
 
 import attrs
 import click
+import pyarrow as pa
 
 from broker.cli import EXIT_REFUSED, kafka_option, printable, takes
 from broker.cluster import ClusterView
 from broker.errors import UsageError
 from broker.ids import BrokerId, broker_id
 from broker.releases import NEWEST, Release
+from placement.balance.measures import side_by_side
 from placement.formats.documents import JSON_BYTES_MAX
 from placement.formats.one_topic import ZOOKEEPER
 from placement.formats.plan_files import PLAN
 from placement.formats.plans import ParsedPlan, read_plan
 from placement.outages.look_ahead import LookAhead, look_ahead
 from placement.planning.completion import KRAFT_ASSUMED_SINCE, ZOOKEEPER_UNTIL
-from placement.planning.findings import Finding, findings
+from placement.planning.findings import Finding, finding, findings
 from placement.planning.impact import Impact, States, impact
 from placement.planning.impact_tables import (
     batch_row,
     batches_table,
     brokers_table,
     directories_table,
-    measure_rows,
-    measures_table,
     moves_table,
 )
 from placement.planning.throttle import Links
@@ -70,6 +70,7 @@ class Answer:
     plans: tuple[ParsedPlan, ...]
     impact: Impact
     findings: tuple[Finding, ...]
+    measured: list[dict[str, Any]]
     outages_before: LookAhead
     outages_after: LookAhead
 
@@ -127,16 +128,14 @@ def impact_command(options: ImpactOptions) -> int:
             "brokers": brokers_table(answer.impact),
             "partitions": moves_table(answer.impact),
             "directories": directories_table(answer.impact),
-            "measures": measures_table(answer.impact),
+            "measures": pa.Table.from_pylist(answer.measured),
         },
-        shown=tuple(
-            impact_shown(answer.impact, answer.findings, worst_rows(answer), list(measure_rows(answer.impact)))
-        ),
+        shown=tuple(impact_shown(answer.impact, answer.findings, worst_rows(answer), answer.measured)),
         views=(view,),
     )
-    bad = [finding for finding in answer.findings if finding.is_bad]
-    for finding in bad if options.as_json else ():
-        click.echo(f"{PROGRAM}: a finding that should stop the plan: {printable(finding.sentence)}", err=True)
+    bad = [one for one in answer.findings if one.is_bad]
+    for one in bad if options.as_json else ():
+        click.echo(f"{PROGRAM}: a finding that should stop the plan: {printable(one.sentence)}", err=True)
     return EXIT_REFUSED if bad else 0
 
 
@@ -195,6 +194,7 @@ def _answer(cluster: Cluster, plans: tuple[ParsedPlan, ...], options: ImpactOpti
         plans=plans,
         impact=found,
         findings=(*_of_plans(plans), *said),
+        measured=side_by_side(found.before, found.after),
         outages_before=look_ahead(view),
         outages_after=look_ahead(found.after),
     )
@@ -202,34 +202,12 @@ def _answer(cluster: Cluster, plans: tuple[ParsedPlan, ...], options: ImpactOpti
 
 def _of_plans(plans: Sequence[ParsedPlan]) -> tuple[Finding, ...]:
     """Return the findings about the files themselves."""
-    found = [
-        Finding(
-            name="rollback",
-            is_bad=False,
-            count=plan.rows_analysed,
-            sentence=f"{plan.source} holds the replicas before a plan, to go back to, and no plan: this is the impact "
-            "of the rollback. --execute prints no plan since Kafka 2.6; give impact the file that was executed.",
-        )
-        for plan in plans
-        if plan.is_rollback
-    ]
-    found += [
-        Finding(name="refused", is_bad=True, count=plan.rows_rejected, sentence=f"{plan.refusal}.")
-        for plan in plans
-        if plan.refusal is not None
-    ]
-    found += [
-        Finding(
-            name="stale",
-            is_bad=False,
-            count=plan.stale_count,
-            sentence=f"{plan.source} was made for another state: it names other replicas before for "
-            f"{plan.stale_count} of its {plan.rows_analysed} partitions.",
-        )
-        for plan in plans
-        if plan.stale_count
-    ]
-    return tuple(found)
+    stale = [plan for plan in plans if plan.stale_count]
+    return (
+        *(finding("rollback", one.rows_analysed, source=one.source) for one in plans if one.is_rollback),
+        *(finding("refused", one.rows_rejected, refusal=one.refusal) for one in plans if one.refusal is not None),
+        *(finding("stale", each.stale_count, source=each.source, rows=each.rows_analysed) for each in stale),
+    )
 
 
 def worst_rows(answer: Answer) -> list[dict[str, Any]]:
@@ -279,9 +257,9 @@ def summary(answer: Answer) -> dict[str, Any]:
         "directories": directories_table(found).to_pylist(),
         "under_min_isr_count": _states(found.under_min_isr),
         "fewer_racks_count": _states(found.fewer_racks),
-        "measures": list(measure_rows(found)),
+        "measures": answer.measured,
         "worst_outages": worst_rows(answer),
-        "findings": [attrs.asdict(finding) for finding in answer.findings],
+        "findings": [attrs.asdict(one) for one in answer.findings],
     }
 
 

@@ -12,10 +12,11 @@ from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.errors import UsageError
 from broker.ids import BrokerId
 from broker.releases import Release
+from placement.balance.measures import side_by_side
 from placement.planning.completion import completion
 from placement.planning.findings import Finding, findings
 from placement.planning.impact import Impact, impact
-from placement.planning.impact_tables import batches_table, brokers_table, measures_table, moves_table
+from placement.planning.impact_tables import batches_table, brokers_table, moves_table
 from placement.planning.reassignment import LogDirTarget, Reassignment
 from placement.planning.throttle import Links
 from tests.placement.planning.cases import lists, padded, random_plan, random_view
@@ -282,7 +283,7 @@ def test_tables_have_a_row_for_each_batch_broker_partition_and_measure() -> None
         {"batch": 1, "partition": 0, "adding": [4], "removing": [1], "leader_done": 4},
         {"batch": 2, "partition": 1, "adding": [], "removing": [], "leader_done": 2},
     ]
-    names = {(row["scope"], row["quantity"]) for row in measures_table(found).to_pylist()}
+    names = {(row["scope"], row["quantity"]) for row in side_by_side(found.before, found.after)}
     assert {("broker", "replicas"), ("broker", "bytes"), ("rack", "leaders")} <= names
 
 
@@ -312,7 +313,7 @@ def test_a_dead_broker_that_is_drained_is_no_broker_to_fill_afterwards() -> None
     assert found.before.alive.tolist() == found.after.alive.tolist() == [True, True, True, False]
     moves = {
         row["quantity"]: (row["before"], row["after"])
-        for row in measures_table(found).to_pylist()
+        for row in side_by_side(found.before, found.after)
         if (row["scope"], row["measure"]) == ("broker", "moves")
     }
     assert moves["replicas"] == (0, 0)
