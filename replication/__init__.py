@@ -10,6 +10,7 @@
     groups/         Run consumer groups: clients, one group alone, groups inside the cluster.
     mirror/         Copy one cluster into another as MirrorMaker 2 does.
     studies/        Run studies: a grid of settings times seeds, a row a run, a chart.
+    testing/        Serve a simulated cluster to real clients, in real time or on virtual time.
     scenarios/      Run named scenarios and compare the outcome with the known one.
     strategies      Generate partitions, elections and faults for Hypothesis tests.
     cli/            Run `brokerside simulate` with its options.

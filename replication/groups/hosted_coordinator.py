@@ -10,6 +10,8 @@ KafkaApis.handleFindCoordinatorRequest; 4.3.1.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import attrs
 
 from broker.clock import Clock
@@ -24,7 +26,6 @@ from broker.ids import NO_LEADER, BrokerId, LeaderEpoch
 from broker.units import DurationMs, TimeMs
 from replication.groups.client.messages import Request, Response, TopicMetadataRequest, TopicMetadataResponse
 from replication.groups.connections import BrokerEnds, Caller, GroupRequest, RequestProbe, ShardDue, ShardRead
-from replication.groups.plan import Layout
 from replication.groups.shard import Shard, refusal
 from replication.roles.hosted import Host
 from replication.roles.messages import Address, Message, ProduceResponse
@@ -33,11 +34,23 @@ from replication.roles.outbox import Outbox
 _NO_TICKET = Ticket(0)
 
 
+class OffsetsLayout(Protocol):
+    """Define which partitions are those of `__consumer_offsets`, and which of them stores a group."""
+
+    def is_internal(self, number: int) -> bool:
+        """Return whether a number is that of a partition of `__consumer_offsets`."""
+        ...
+
+    def of_group(self, group_id: str) -> int:
+        """Return the number of the partition of `__consumer_offsets` that stores a group."""
+        ...
+
+
 @attrs.frozen(kw_only=True)
 class HostedRoleOptions:
     """Hold the settings of every broker's coordinator; reading a partition takes up to `load_ms_max`."""
 
-    layout: Layout
+    layout: OffsetsLayout
     service: ServiceOptions
     load_ms_max: DurationMs
     wall_clock_ms: int

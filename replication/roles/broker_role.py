@@ -172,13 +172,13 @@ class BrokerRole:
             if isinstance(role := self.roles.get(message.partition), LeaderRole):
                 role.on_offsets_for_leader_epoch(message, sender, out)
             else:
-                error = self._absence(message.partition)
+                error = self.absence(message.partition)
                 out.send(sender, OffsetsForLeaderEpochResponse(message.partition, message.number, error, UNDEFINED_END))
         elif isinstance(message, ListOffsets):
             if isinstance(role := self.roles.get(message.partition), LeaderRole):
                 role.on_list_offsets(message, sender, out)
             else:
-                error = self._absence(message.partition)
+                error = self.absence(message.partition)
                 out.send(
                     sender,
                     ListOffsetsResponse(message.partition, message.number, error, UNKNOWN_OFFSET, UNKNOWN_OFFSET),
@@ -399,7 +399,7 @@ class BrokerRole:
         elif isinstance(message, Fetch):
             out.send(sender, FetchResponse(message.partition, message.number, FetchAnswer(error=error), b""))
 
-    def _absence(self, partition: int) -> ErrorCode:
+    def absence(self, partition: int) -> ErrorCode:
         """Return the error for a partition of which this broker has no replica online (getPartitionOrError)."""
         if partition in self.offline:
             return ErrorCode.KAFKA_STORAGE_ERROR
@@ -408,13 +408,13 @@ class BrokerRole:
 
     # HostedRoles.
 
-    def append(self, partition: int, records: bytes, out: Outbox) -> HostedAppend:
+    def append(self, partition: int, records: bytes, out: Outbox, acks: int = ACKS_ALL) -> HostedAppend:
         """Append a hosted role's batch to a partition that this broker leads; see `replication.roles.hosted`."""
         role = self.roles.get(partition)
         if not isinstance(role, LeaderRole):
             return HostedAppend(ErrorCode.NOT_LEADER_OR_FOLLOWER, 0)
         self._append_count += 1
-        write = Produce(partition, self._append_count, ACKS_ALL, records)
+        write = Produce(partition, self._append_count, acks, records)
         error = role.append(write, Address(NodeId(self.broker)), Moment(self._hosted_ms, self.image.brokers), out)
         return HostedAppend(error, write.number)
 
@@ -446,7 +446,7 @@ class BrokerRole:
             role.on_fetch(fetch, sender, moment, out)
             return
         if role is None:
-            answer = FetchAnswer(error=self._absence(fetch.partition))
+            answer = FetchAnswer(error=self.absence(fetch.partition))
         else:
             answer = answer_fetch(role.state, role.log.state, fetch.request, self.role_settings.settings.rules)
         out.send(sender, FetchResponse(fetch.partition, fetch.number, answer, b""))
@@ -456,7 +456,7 @@ class BrokerRole:
         if isinstance(role, LeaderRole):
             role.on_produce(write, sender, moment, out)
         elif write.acks != 0:
-            error = end_of_write(WriteState.RECEIVED, REFUSALS[self._absence(write.partition)])
+            error = end_of_write(WriteState.RECEIVED, REFUSALS[self.absence(write.partition)])
             out.send(
                 sender, ProduceResponse(write.partition, write.number, write.acks, error, Offset(-1), appended=False)
             )
@@ -464,7 +464,7 @@ class BrokerRole:
     def _on_consumer_fetch(self, ask: ConsumerFetch, sender: Address, moment: Moment, out: Outbox) -> None:
         role = self.roles.get(ask.partition)
         if role is None:
-            error = self._absence(ask.partition)
+            error = self.absence(ask.partition)
             out.send(sender, ConsumerFetchResponse(ask.partition, ask.number, error, b"", Offset(-1), Offset(-1)))
             return
         out.send(sender, answer_consumer(role.state, role.log, ask, moment, self.role_settings))

@@ -23,6 +23,7 @@ from replication.roles.metadata import MetadataImage
 from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
 from replication.rules.fencing import StopProof
+from replication.rules.produce import ACKS_ALL
 
 
 @attrs.frozen
@@ -39,8 +40,8 @@ class Host(Protocol):
     broker: BrokerId
     image: MetadataImage
 
-    def append(self, partition: int, records: bytes, out: Outbox) -> HostedAppend:
-        """Append one batch with acks=all to a partition that this broker leads; else NOT_LEADER_OR_FOLLOWER.
+    def append(self, partition: int, records: bytes, out: Outbox, acks: int = ACKS_ALL) -> HostedAppend:
+        """Append one batch to a partition that this broker leads; else NOT_LEADER_OR_FOLLOWER.
 
         Called while `HostedRole.handle` handles a message; by the broker's clock the append is made at that time.
         """

@@ -98,6 +98,16 @@ class Client(Protocol):
         ...
 
 
+class NoClient:
+    """Stand at the address of a client that has disconnected: what arrives there is lost."""
+
+    def begin(self, out: Outbox) -> None:
+        """Do nothing."""
+
+    def handle(self, message: Message, now_ms: TimeMs, out: Outbox) -> None:
+        """Drop a message."""
+
+
 class Cluster:
     """Hold the nodes, the controller, the clients, the network and the events of one run."""
 
@@ -141,6 +151,8 @@ class Cluster:
         self._standing: dict[BrokerId, list[tuple[Address, Address, Message]]] = {}
         """The messages that have arrived at paused brokers."""
         self._client_addresses: dict[NodeId, Address] = {}
+        self._free_nodes: list[NodeId] = []
+        """The addresses of clients that have disconnected."""
         self._newest: dict[tuple[NodeId, Incarnation, type, int], tuple[int, int]] = {}
         writes_per_second = options.producers * _SECOND_MS // options.produce_ms
         self.events_per_second_max = _EVENTS_PER_SECOND + _EVENTS_PER_WRITE * writes_per_second
@@ -234,6 +246,35 @@ class Cluster:
         for client in self.clients.values():
             if isinstance(client, Producer):
                 client.stop(self.now_ms, deleted)
+
+    @property
+    def next_event_ms(self) -> TimeMs:
+        """Return the time of the next event; a cluster that has begun always has one."""
+        return TimeMs(self._heap[0][0])
+
+    def connect(self, make: Callable[[NodeId], Client]) -> NodeId:
+        """Add the client that `make` creates while the cluster runs; return its address, which may be one given up."""
+        node = self._free_nodes.pop() if self._free_nodes else NodeId(CLIENT_FIRST + len(self.clients))
+        self.clients[node] = make(node)
+        self._client_addresses[node] = Address(node, Incarnation(0))
+        return node
+
+    def disconnect(self, node: NodeId) -> None:
+        """Give up a client's address; what is on its way there is lost."""
+        self.clients[node] = NoClient()
+        self._free_nodes.append(node)
+
+    def send(self, sender: NodeId, receiver: Address, message: Message) -> None:
+        """Send a client's message over the network."""
+        self._out.send(receiver, message)
+        self._post(self._client_addresses[sender], self._out)
+
+    def advance(self, end_ms: TimeMs) -> None:
+        """Run all events up to and including `end_ms` as `run_until` does, for many short steps."""
+        second = self.clock.at_ms // _SECOND_MS
+        self._play_until(end_ms)
+        if end_ms // _SECOND_MS > second:
+            self.trace.fold()
 
     def at(self, at_ms: int, action: Action) -> None:
         """Schedule an action at `at_ms`."""

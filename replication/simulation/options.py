@@ -127,7 +127,7 @@ class Options:
         for what, value, least, most in (
             ("the number of brokers", self.brokers, 1, BROKER_COUNT_MAX),
             ("the number of racks", self.racks, 1, self.brokers),
-            ("the number of partitions", self.partitions, 1, PARTITION_COUNT_MAX),
+            ("the number of partitions", self.partitions, 0, PARTITION_COUNT_MAX),
             ("the number of internal partitions", self.internal_partitions, 0, PARTITION_COUNT_MAX),
             ("the replication factor", self.replication_factor, 1, self.brokers),
             ("min.insync.replicas", self.role_settings.settings.min_isr, 1, self.replication_factor),

@@ -24,8 +24,16 @@ TOP_LEVEL: Final = frozenset({"pyproject.toml", "README.md", "LICENSE", *PACKAGE
 
 CHANCE: Final = frozenset({"random", "uuid", "secrets"})
 CLOCKS: Final = frozenset({"time", "datetime"})
-WORLDLY_FILES: Final = ("*/__main__.py", "*/cli.py", "*/cli/*.py", "log/storage/files.py")
+WORLDLY_FILES: Final = (
+    *("*/__main__.py", "*/cli.py", "*/cli/*.py", "log/storage/files.py"),
+    *("replication/testing/sockets.py", "replication/testing/virtual_loop.py"),
+)
 """Files that read clocks, the environment and files, beside spark_analysis; chance is a parameter everywhere."""
+
+VALUES: Final = frozenset({"from datetime import timedelta", "from uuid import UUID"})
+"""Types of values of the wire format, which read neither clock nor chance."""
+CHANCE_REPLACED: Final = "replication/testing/virtual_loop.py"
+"""Puts seeded chance in the place of the process's own while a program runs on virtual time."""
 
 # Assembled from parts, so that this file does not hold what it looks for.
 _PLACES: Final = ("ro" + "ot", "wo" + "rk", "ho" + "me", "op" + "t/dev", "tm" + "p/bash")
@@ -69,7 +77,9 @@ def hidden_inputs(listed: Iterable[Module]) -> Iterator[Complaint]:
         for node in ast.walk(module.tree):
             named = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             named += [node.module or ""] if isinstance(node, ast.ImportFrom) and node.level == 0 else []
-            hides = [each for each in named if each.split(".")[0] in (CHANCE if is_worldly else CHANCE | CLOCKS)]
+            chance = frozenset() if module.path == CHANCE_REPLACED else CHANCE
+            hides = [each for each in named if each.split(".")[0] in (chance if is_worldly else chance | CLOCKS)]
+            hides = [] if ast.unparse(node) in VALUES else hides
             called = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
             is_environment = isinstance(node, ast.Attribute) and ast.unparse(node) in ("os.environ", "os.getenv")
             if hides or called == "hash" or (not is_worldly and (is_environment or called == "open")):

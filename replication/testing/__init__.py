@@ -1,0 +1,24 @@
+"""Serve a simulated cluster to real clients: on sockets in real time, or to an asyncio program on virtual time.
+
+- kafka: Hand a cluster to a test: ask it, break it, look at what it holds; `kafka_cluster`.
+- virtual: Run an asyncio program against a cluster on virtual time; `run_virtual`.
+- sockets: Serve a cluster on sockets of 127.0.0.1 in real time.
+- virtual_loop: An event loop whose clock is the simulation's.
+- served_cluster: Join a simulation, its gateways, coordinators, topics and connections; described by `ClusterSpec`.
+- connection: Carry one client's connection to one run of a broker.
+- served: The table of requests that are served, by API and version.
+- records_api: Produce, Fetch, ListOffsets, OffsetForLeaderEpoch, InitProducerId.
+- groups_api: Requests of groups, classic and KIP-848, and of their offsets.
+- metadata_api: ApiVersions, Metadata, DescribeCluster; topics created, grown and deleted.
+- gateway: The hosted role that answers clients on one broker.
+- topics: Names, ids and partition numbers of the topics.
+- entities: Frames of Kafka's protocol to values and back.
+"""
+
+from __future__ import annotations
+
+from replication.testing.kafka import ClusterBrokenError, Kafka, Verdict, kafka_cluster
+from replication.testing.served_cluster import ClusterSpec
+from replication.testing.virtual import run_virtual
+
+__all__ = ("ClusterBrokenError", "ClusterSpec", "Kafka", "Verdict", "kafka_cluster", "run_virtual")

@@ -1,0 +1,215 @@
+"""Answer the requests of real clients on one broker: a hosted role that speaks Kafka's protocol.
+
+What it decides: which handler takes a request, and when a request that waits (a fetch, a write, a group's join, a new
+topic) is answered.
+
+Constraints: a connection has one request under way, as Kafka mutes a channel until it has answered; so responses keep
+the order of requests. A broker answers from its own metadata, which may be old. What waits ends with the process.
+
+How: each handler answers at once, or leaves a `Waiting` behind, which is asked again after every event of the broker
+whether it is done, and at its deadline. Writes and requests of groups wait for a message with their number.
+
+Source: Kafka core KafkaApis, SocketServer.processNewResponses, DelayedFetch, DelayedOperationPurgatory; 4.4.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import attrs
+
+from broker.error_codes import ErrorCode
+from broker.group.classic import Ticket
+from broker.ids import BrokerId, LeaderEpoch
+from broker.units import DurationMs, TimeMs
+from replication.groups.client.messages import Request as GroupBody
+from replication.groups.client.messages import Response as GroupAnswer
+from replication.groups.connections import GroupRequest, GroupResponse
+from replication.roles.broker_role import BrokerRole
+from replication.roles.messages import Address, HostedMessage, Message, NodeId, ProduceResponse
+from replication.roles.outbox import Outbox
+from replication.roles.replica_log import ReplicaLog
+from replication.rules.partition import FollowerState, LeaderState
+from replication.rules.settings import Moment
+from replication.testing.entities import Request
+from replication.testing.topics import Topics
+
+Values = Mapping[str, object]
+"""The fields of a response by Kafka's names; see `entities.build`."""
+
+
+@attrs.frozen
+class ClientRequest(HostedMessage):
+    """Carry a client's request to a broker; `number` is unique in the cluster."""
+
+    number: int
+    request: Request
+
+
+@attrs.frozen
+class ClientResponse(HostedMessage):
+    """Carry the response to request `number`; None where the protocol has no response (acks=0)."""
+
+    number: int
+    values: Values | None
+
+
+@attrs.frozen
+class WaitOver(HostedMessage):
+    """Tell a gateway that what waits under `number` has waited long enough."""
+
+    number: int
+
+
+@attrs.frozen
+class Endpoint:
+    """Hold where clients reach a broker, and its broker.rack, None for none."""
+
+    host: str
+    port: int
+    rack: str | None = None
+
+
+@attrs.frozen
+class Call:
+    """Hold a request under way on a broker, its caller, and the time by the broker's clock."""
+
+    gateway: Gateway
+    caller: Address
+    number: int
+    request: Request
+    now_ms: TimeMs
+
+    def answer(self, values: Values | None, out: Outbox) -> None:
+        """Send the response."""
+        out.send(self.caller, ClientResponse(self.number, values))
+
+
+class Waiting(Protocol):
+    """Define a request that waits for something to happen on its broker."""
+
+    def is_done(self, out: Outbox) -> bool:
+        """Answer the request if what it waits for has happened; return whether it is answered."""
+        ...
+
+    def expire(self, out: Outbox) -> None:
+        """Answer the request because its time is over."""
+        ...
+
+
+Handler = Callable[[Call, Outbox], None]
+
+
+@attrs.frozen(kw_only=True)
+class Shared:
+    """Hold what the gateways of a cluster share: topics, endpoints, handlers by API key, and the clients' history."""
+
+    topics: Topics
+    endpoints: Mapping[BrokerId, Endpoint]
+    handlers: Mapping[int, Handler]
+    note_write: Callable[[int, int, bytes, TimeMs], Callable[[ErrorCode, int], None]]
+    """Notes that a batch was sent to a partition with acks; returns what notes the response, error and offset."""
+    auto_create: bool = True
+    """auto.create.topics.enable."""
+    default_partitions: int = 1
+    """num.partitions."""
+    default_factor: int = 1
+    """default.replication.factor."""
+    cluster_id: str = "simulated-cluster-0000"
+
+
+class Gateway:
+    """Serve one broker's clients."""
+
+    def __init__(self, broker: BrokerRole, shared: Shared) -> None:
+        self.broker = broker
+        self.shared = shared
+        self._waiting: dict[int, Waiting] = {}
+        self._writes: dict[tuple[int, int], Callable[[ProduceResponse, Outbox], None]] = {}
+        self._group_requests: dict[int, Callable[[GroupAnswer, Outbox], None]] = {}
+        self._count = 0
+        self._session = int(broker.start.incarnation.rpartition("/")[2])
+
+    @property
+    def address(self) -> Address:
+        """Return the address of this broker, for messages between its own roles."""
+        return Address(NodeId(self.broker.broker))
+
+    @property
+    def topics(self) -> Topics:
+        """Return the topics of the cluster."""
+        return self.shared.topics
+
+    # Events.
+
+    def handle(self, message: Message, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
+        """Take a client's request, or the answer of another role to a request under way."""
+        if isinstance(message, ClientRequest):
+            call = Call(self, sender, message.number, message.request, now_ms)
+            self.shared.handlers[message.request.api](call, out)
+        elif isinstance(message, ProduceResponse):
+            done = self._writes.pop((message.partition, message.number), None)
+            if done is not None:
+                done(message, out)
+        elif isinstance(message, GroupResponse):
+            answer = self._group_requests.pop(message.ticket, None)
+            if answer is not None:
+                answer(message.response, out)
+        elif isinstance(message, WaitOver):
+            waiting = self._waiting.pop(message.number, None)
+            if waiting is not None and not waiting.is_done(out):
+                waiting.expire(out)
+
+    def on_gained(self, partition: int, leader_epoch: LeaderEpoch, now_ms: TimeMs, out: Outbox) -> None:
+        """Do nothing: requests that wait are looked at after every event."""
+
+    def on_lost(self, partition: int, now_ms: TimeMs, out: Outbox) -> None:
+        """Do nothing: requests that wait are looked at after every event."""
+
+    def look(self, out: Outbox) -> None:
+        """Answer the requests for which what has just happened is enough."""
+        if self._waiting:
+            for number, waiting in list(self._waiting.items()):
+                if waiting.is_done(out):
+                    del self._waiting[number]
+
+    # What handlers use.
+
+    def wait(self, waiting: Waiting, for_ms: int, out: Outbox) -> None:
+        """Let a request wait, at most `for_ms`."""
+        self._count += 1
+        self._waiting[self._count] = waiting
+        out.wake(DurationMs(max(for_ms, 0)), WaitOver(self._count))
+
+    def append(
+        self, number: int, records: bytes, acks: int, done: Callable[[ProduceResponse, Outbox], None], out: Outbox
+    ) -> ErrorCode:
+        """Append a client's batch; `done` gets the response, which may come later, unless an error is returned."""
+        role = self.broker.roles.get(number)
+        if role is None:
+            return self.broker.absence(number)
+        appended = self.broker.append(number, records, out, acks)
+        if appended.error is ErrorCode.NONE and acks != 0:
+            self._writes[number, appended.number] = done
+        return appended.error
+
+    def ask_group(
+        self, group_id: str, body: GroupBody, answer: Callable[[GroupAnswer, Outbox], None], out: Outbox
+    ) -> None:
+        """Pass a request to the group coordinator of this broker."""
+        self._count += 1
+        ticket = self._count
+        self._group_requests[ticket] = answer
+        floor = min(self._group_requests)
+        node = self.address.node
+        out.send(self.address, GroupRequest(node, self._session, Ticket(ticket), Ticket(floor), group_id, body))
+
+    def replica(self, number: int) -> tuple[LeaderState | FollowerState, ReplicaLog] | ErrorCode:
+        """Return the state and log of a replica; the error if this broker has none that is online."""
+        role = self.broker.roles.get(number)
+        return self.broker.absence(number) if role is None else (role.state, role.log)
+
+    def moment(self, now_ms: TimeMs) -> Moment:
+        """Return the time and the brokers that this broker knows."""
+        return Moment(now_ms, self.broker.image.brokers)

@@ -1,0 +1,258 @@
+"""Hand a simulated cluster to a test: ask it, break it, look at what it holds.
+
+Example: on virtual time, with nothing but asyncio; the cluster elects a leader at 9 s, when the session is over.
+
+>>> import asyncio
+>>> from replication.testing import run_virtual
+>>> async def main(kafka):
+...     first = kafka.leader("orders", 0)
+...     kafka.kill_leader("orders", 0)
+...     await asyncio.sleep(15)
+...     return kafka.leader("orders", 0) != first, len(kafka.isr("orders", 0))
+>>> run_virtual(main, seed=1, brokers=3, topics={"orders": 1})
+(True, 2)
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
+
+import attrs
+
+from broker.errors import UsageError
+from broker.ids import NO_LEADER, BrokerId
+from log.record import Record
+from replication.checkers import DurabilityReport, Finding
+from replication.roles.messages import NodeId
+from replication.simulation.network import two_ways
+from replication.testing.connection import Side
+from replication.testing.served import SERVED
+from replication.testing.served_cluster import ClusterSpec, ServedCluster
+from replication.testing.sockets import SocketServer
+
+T = TypeVar("T")
+Caller = Callable[[Callable[[], Any]], Any]
+_NAMES: Final = tuple(each.name for each in SERVED)
+
+
+class ClusterBrokenError(AssertionError):
+    """Report that an invariant of the cluster broke while a test ran: a bug of this library, not of the test."""
+
+
+@attrs.frozen
+class Verdict:
+    """Hold what the checkers found, and the records that were acknowledged and cannot be read."""
+
+    findings: tuple[Finding, ...]
+    durability: DurabilityReport
+
+    @property
+    def is_clean(self) -> bool:
+        """Return whether no invariant was broken and no record acknowledged with acks=all is lost."""
+        return not self.findings and not self.durability.lost_by_all
+
+    def __str__(self) -> str:
+        """Return the verdict in words."""
+        acked = self.durability.acked_count + self.durability.acked_by_one_count
+        lost = len(self.durability.lost)
+        broken = "; ".join(map(str, self.findings)) or "no invariant broken"
+        return f"{broken}; {acked:,} records acknowledged, {lost:,} of them lost"
+
+
+class Kafka:
+    """Hold a running cluster; every call happens at the cluster's present time.
+
+    Raises UsageError for a broker, topic or request that there is not.
+    """
+
+    def __init__(self, served: ServedCluster, call: Caller) -> None:
+        self._served = served
+        self._call = call
+        self._cuts: list[tuple[NodeId, NodeId]] = []
+
+    # What there is.
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Return host:port of every broker, as clients take it."""
+        return ",".join(f"{each.host}:{each.port}" for _, each in sorted(self._served.endpoints.items()))
+
+    @property
+    def now_ms(self) -> int:
+        """Return the time since the cluster began in ms."""
+        return int(self._call(lambda: self._served.now_ms))
+
+    def leader(self, topic: str, partition: int) -> int | None:
+        """Return the leader of a partition by the controller; None without one."""
+        state = self._state(topic, partition)
+        return None if state.leader == NO_LEADER else int(state.leader)
+
+    def isr(self, topic: str, partition: int) -> tuple[int, ...]:
+        """Return the in-sync replicas of a partition by the controller."""
+        return tuple(map(int, self._state(topic, partition).isr))
+
+    def replicas(self, topic: str, partition: int) -> tuple[int, ...]:
+        """Return the replicas of a partition, the preferred leader first."""
+        return tuple(map(int, self._state(topic, partition).replicas))
+
+    def records(self, topic: str, partition: int) -> tuple[Record, ...]:
+        """Return the committed records in the log of a partition's leader; none without a leader."""
+        return self._ask(lambda: self._served.records(topic, partition))
+
+    def verdict(self) -> Verdict:
+        """Return what the checkers have found so far."""
+        simulation = self._served.simulation
+        return self._ask(lambda: Verdict(simulation.findings, simulation.durability()))
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Return what has happened in the cluster, a line each."""
+        return tuple(self._ask(lambda: list(self._served.cluster.trace.lines)))
+
+    # What can be done to it.
+
+    def kill(self, broker: int) -> None:
+        """Kill a broker's process; its disk keeps what was written. Nothing happens to one that is down."""
+        node = self._node(broker)
+
+        def act() -> None:
+            if node.role is not None:
+                node.kill()
+                self._note(f"broker {broker} is killed")
+
+        self._ask(act)
+
+    def restart(self, broker: int) -> None:
+        """Start a broker's process, after killing it if it runs."""
+        self.kill(broker)
+
+        def act() -> None:
+            self._note(f"broker {broker} starts")
+            self._served.cluster.start_broker(BrokerId(broker))
+
+        self._ask(act)
+
+    def kill_leader(self, topic: str, partition: int) -> int:
+        """Kill the leader of a partition and return its id; raises UsageError if there is none."""
+        leader = self.leader(topic, partition)
+        if leader is None:
+            raise UsageError(f"partition {partition} of topic {topic!r} has no leader to kill")
+        self.kill(leader)
+        return leader
+
+    def pause(self, broker: int) -> None:
+        """Let a broker's process stand still until `resume`."""
+        node = self._node(broker)
+
+        def act() -> None:
+            if node.role is not None:
+                node.is_paused = True
+                self._note(f"broker {broker} stands still")
+
+        self._ask(act)
+
+    def resume(self, broker: int) -> None:
+        """Let a paused broker go on."""
+        self._node(broker)
+        self._ask(lambda: self._served.cluster.resume(BrokerId(broker)))
+
+    def partition(self, *groups: Collection[int]) -> None:
+        """Cut the network between groups of brokers until `heal`; clients and the controller reach all of them."""
+        for broker in sorted(broker for group in groups for broker in group):
+            self._node(broker)
+
+        def act() -> None:
+            network = self._served.cluster.network
+            for place, group in enumerate(groups):
+                others = tuple(NodeId(each) for rest in groups[place + 1 :] for each in sorted(rest))
+                for broker in sorted(group):
+                    for way in two_ways(NodeId(broker), others):
+                        network.cut(*way)
+                        self._cuts.append(way)
+            self._note("the network is cut between " + " | ".join(str(sorted(group)) for group in groups))
+
+        self._ask(act)
+
+    def heal(self) -> None:
+        """Undo `partition`, `delay`, `drop` and `pause`; brokers that are down stay so."""
+
+        def act() -> None:
+            for way in self._cuts:
+                self._served.cluster.network.heal(*way)
+            self._cuts.clear()
+            self._served.interference.drops.clear()
+            self._served.interference.delay_ms = 0
+            for broker, node in sorted(self._served.cluster.nodes.items()):
+                if node.is_paused:
+                    self._served.cluster.resume(broker)
+
+        self._ask(act)
+
+    def drop(self, request: str, count: int = 1, *, response: bool = False) -> None:
+        """Drop the next requests of an API, or their responses; each breaks its connection.
+
+        A request that is dropped was not carried out; one whose response is dropped was.
+        """
+        if request not in _NAMES:
+            raise UsageError(f"request {request!r} is not served; requests are: {', '.join(_NAMES)}")
+        side = Side.RESPONSE if response else Side.REQUEST
+        self._ask(lambda: self._served.interference.drops.update({(request, side): count}))
+
+    def delay(self, delay_ms: int) -> None:
+        """Hold every response back for `delay_ms`; 0 ends it."""
+        if delay_ms < 0:
+            raise UsageError(f"the delay is {delay_ms} ms; 0 or more is allowed")
+        self._ask(lambda: setattr(self._served.interference, "delay_ms", delay_ms))
+
+    # Within.
+
+    def _ask(self, action: Callable[[], T]) -> T:
+        found: T = self._call(action)
+        return found
+
+    def _state(self, topic: str, partition: int) -> Any:
+        served = self._served
+        return self._ask(lambda: served.cluster.controller.image.partitions[served.number_of(topic, partition)])
+
+    def _node(self, broker: int) -> Any:
+        nodes = self._served.cluster.nodes
+        if broker not in nodes:
+            raise UsageError(f"there is no broker {broker}; brokers are 0 to {len(nodes) - 1}")
+        return nodes[BrokerId(broker)]
+
+    def _note(self, text: str) -> None:
+        self._served.cluster.trace.line(self._served.now_ms, text)
+
+
+def checked(kafka: Kafka, spec: ClusterSpec) -> None:
+    """Raise ClusterBrokenError if an invariant broke, with the line that replays it."""
+    verdict = kafka.verdict()
+    if verdict.findings:
+        raise ClusterBrokenError(f"{verdict}; replay with seed={spec.seed}")
+
+
+@contextmanager
+def kafka_cluster(
+    brokers: int = 3,
+    racks: tuple[str, ...] = (),
+    topics: Mapping[str, int] | None = None,
+    seed: int = 0,
+    **options: Any,
+) -> Iterator[Kafka]:
+    """Serve a cluster on ports of 127.0.0.1 while the block runs; raise ClusterBrokenError if an invariant broke.
+
+    `options` are the further fields of `ClusterSpec`, such as `min_insync_replicas`.
+    """
+    spec = ClusterSpec(brokers=brokers, racks=racks, topics=topics or {}, seed=seed, **options)
+    server = SocketServer(spec)
+    server.start()
+    kafka = Kafka(server.served, server.call)
+    try:
+        yield kafka
+        checked(kafka, spec)
+    finally:
+        server.stop()

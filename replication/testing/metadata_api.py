@@ -1,0 +1,335 @@
+"""Serve ApiVersions, Metadata, DescribeCluster, CreateTopics, CreatePartitions and DeleteTopics.
+
+A broker shows a topic once it has read all of its partitions. New topics are placed by KRaft's own placer, are ordered
+from the controller partition by partition, and are answered when this broker sees them.
+
+Source: Kafka core KafkaApis, AutoTopicCreationManager, KRaftMetadataCache; metadata ReplicationControlManager; 4.4.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from broker.cluster import BrokerView
+from broker.entropy import JavaRandom, derive
+from broker.error_codes import ErrorCode
+from broker.errors import RefusedError
+from broker.ids import NO_LEADER, BrokerId
+from broker.units import SECOND_MS
+from placement import StripedPlacer
+from placement.spec import PlacementSpec, rows_placed
+from replication.roles.messages import CONTROLLER, Address, CreateTopic, DeleteTopic
+from replication.roles.outbox import Outbox
+from replication.rules.partition import PartitionState
+from replication.testing.gateway import Call, Gateway, Values
+from replication.testing.topics import OFFSETS_TOPIC, PARTITION_COUNT_MAX, Topic, directory_name, is_legal_name, visible
+
+CREATION_MS_MAX: Final = 30 * SECOND_MS
+_ALL_BY_EMPTY_LIST_BEFORE: Final = 1
+"""The version of Metadata before which an empty list of topics asks for all."""
+_NO_ID: Final = None
+_PLACING_STREAM: Final = 21
+
+
+def describe_cluster(call: Call, out: Outbox) -> None:
+    """Name the cluster and its brokers."""
+    gateway = call.gateway
+    brokers = [{"broker_id": each["node_id"], **each} for each in _brokers(gateway)]
+    values = {"cluster_id": gateway.shared.cluster_id, "controller_id": _first(brokers), "brokers": brokers}
+    call.answer(values, out)
+
+
+def metadata(call: Call, out: Outbox) -> None:
+    """Show the brokers and topics that this broker knows; create a missing topic if that is wanted."""
+    gateway, body = call.gateway, call.request.body
+    seen = {topic.name: topic for topic in visible(gateway.topics, gateway.broker.image)}
+    if body.topics is None or (call.request.version < _ALL_BY_EMPTY_LIST_BEFORE and not body.topics):
+        topics = [_shown(gateway, topic) for topic in seen.values()]
+    else:
+        may_create = gateway.shared.auto_create and getattr(body, "allow_auto_topic_creation", True)
+        topics = [_asked(gateway, each, seen, out, may_create=may_create) for each in body.topics]
+    brokers = _brokers(gateway)
+    call.answer(
+        {
+            "brokers": brokers,
+            "cluster_id": gateway.shared.cluster_id,
+            "controller_id": _first(brokers),
+            "topics": topics,
+        },
+        out,
+    )
+
+
+def _brokers(gateway: Gateway) -> list[dict[str, object]]:
+    """Return the brokers that are not fenced, as this broker knows them."""
+    return [
+        {"node_id": broker, "host": endpoint.host, "port": endpoint.port, "rack": endpoint.rack}
+        for broker, endpoint in sorted(gateway.shared.endpoints.items())
+        if _is_alive(gateway, broker)
+    ]
+
+
+def _is_alive(gateway: Gateway, broker: BrokerId) -> bool:
+    status = gateway.broker.image.brokers.get(broker)
+    return status is not None and not status.fenced
+
+
+def _first(brokers: Sequence[Mapping[str, object]]) -> object:
+    return brokers[0]["node_id"] if brokers else -1
+
+
+def _asked(gateway: Gateway, asked: Any, seen: Mapping[str, Topic], out: Outbox, *, may_create: bool) -> Values:
+    """Return what is shown of a topic that is asked for, by its name or its id."""
+    name = asked.name
+    if name is None:
+        topic = gateway.topics.of_id(asked.topic_id)
+        if topic is None or topic.name not in seen:
+            return {"error_code": ErrorCode.UNKNOWN_TOPIC_ID, "topic_id": asked.topic_id, "name": None}
+        return _shown(gateway, topic)
+    if name in seen:
+        return _shown(gateway, seen[name])
+    if not is_legal_name(name):
+        return {"error_code": ErrorCode.INVALID_TOPIC_EXCEPTION, "name": name}
+    if may_create and gateway.topics.get(name) is None:
+        shared = gateway.shared
+        order(gateway, name, _Counts(shared.default_partitions, shared.default_factor), {}, out)
+    return {"error_code": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "name": name, "is_internal": name == OFFSETS_TOPIC}
+
+
+def _shown(gateway: Gateway, topic: Topic) -> Values:
+    image = gateway.broker.image
+    return {
+        "name": topic.name,
+        "topic_id": topic.topic_id,
+        "is_internal": topic.is_internal,
+        "partitions": [
+            _partition(gateway, index, image.partitions[number]) for index, number in enumerate(topic.numbers)
+        ],
+    }
+
+
+def _partition(gateway: Gateway, index: int, state: PartitionState) -> Values:
+    has_leader = state.leader != NO_LEADER and _is_alive(gateway, state.leader)
+    return {
+        "partition_index": index,
+        "error_code": ErrorCode.NONE if has_leader else ErrorCode.LEADER_NOT_AVAILABLE,
+        "leader_id": state.leader if has_leader else NO_LEADER,
+        "leader_epoch": state.leader_epoch,
+        "replica_nodes": state.replicas,
+        "isr_nodes": state.isr,
+        "offline_replicas": [broker for broker in state.replicas if not _is_alive(gateway, broker)],
+    }
+
+
+# Topics are created, grown and deleted.
+
+
+@attrs.frozen
+class _Counts:
+    """Hold a new topic's number of partitions and replication factor."""
+
+    partitions: int
+    factor: int
+
+
+@attrs.define
+class _Seen:
+    """Wait until this broker sees what was ordered."""
+
+    call: Call
+    is_seen: Callable[[], bool]
+    finish: Callable[[ErrorCode, Outbox], None]
+
+    def is_done(self, out: Outbox) -> bool:
+        """Answer if the order has been carried out."""
+        if self.is_seen():
+            self.finish(ErrorCode.NONE, out)
+            return True
+        return False
+
+    def expire(self, out: Outbox) -> None:
+        """Answer REQUEST_TIMED_OUT."""
+        self.finish(ErrorCode.REQUEST_TIMED_OUT, out)
+
+
+def create_topics(call: Call, out: Outbox) -> None:
+    """Create topics; each is refused by itself."""
+    body, gateway = call.request.body, call.gateway
+    results = {each.name: _created(call, each, out) for each in body.topics}
+
+    def finish(late: ErrorCode, out: Outbox) -> None:
+        listed = []
+        for name, (error, message) in results.items():
+            topic = gateway.topics.get(name)
+            is_there = error is ErrorCode.NONE and topic is not None
+            values: dict[str, object] = {"name": name, "error_code": error if error else late, "error_message": message}
+            if is_there and topic is not None and topic.numbers and not body.validate_only:
+                values |= {"topic_id": topic.topic_id, "num_partitions": len(topic.numbers)}
+                values["replication_factor"] = _factor(gateway, topic)
+            listed.append(values)
+        call.answer({"topics": listed}, out)
+
+    made = [] if body.validate_only else [name for name, (error, _) in results.items() if error is ErrorCode.NONE]
+    _await(call, made, finish, out)
+
+
+def _factor(gateway: Gateway, topic: Topic) -> int:
+    known = gateway.broker.image.partitions.get(topic.numbers[0])
+    return -1 if known is None else len(known.replicas)
+
+
+def _await(call: Call, names: Iterable[str], finish: Callable[[ErrorCode, Outbox], None], out: Outbox) -> None:
+    """Answer once all topics of these names are visible here."""
+    gateway, wanted = call.gateway, tuple(names)
+
+    def is_seen() -> bool:
+        found = [gateway.topics.get(name) for name in wanted]
+        there = [topic for topic in found if topic is not None]
+        return len(list(visible(there, gateway.broker.image))) == len(there)
+
+    waiting = _Seen(call, is_seen, finish)
+    if not waiting.is_done(out):
+        gateway.wait(waiting, round(call.request.body.timeout.total_seconds() * 1_000), out)
+
+
+Verdict = tuple[ErrorCode, str | None]
+
+
+def _created(call: Call, asked: Any, out: Outbox) -> Verdict:
+    """Order one topic; return the error that Kafka gives, and its message."""
+    gateway, name = call.gateway, asked.name
+    shared = gateway.shared
+    if not is_legal_name(name):
+        return ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: '{name}'"
+    if gateway.topics.get(name) is not None:
+        return ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists."
+    by_hand = {each.partition_index: tuple(map(BrokerId, each.broker_ids)) for each in asked.assignments}
+    if by_hand and sorted(by_hand) != list(range(len(by_hand))):
+        return ErrorCode.INVALID_REPLICA_ASSIGNMENT, "partitions should be a consecutive 0-based integer sequence"
+    count = len(by_hand) or (shared.default_partitions if asked.num_partitions == -1 else asked.num_partitions)
+    factor = shared.default_factor if asked.replication_factor == -1 else asked.replication_factor
+    if count < 1:
+        return ErrorCode.INVALID_PARTITIONS, "Number of partitions must be larger than 0."
+    if gateway.topics.partition_count + count > PARTITION_COUNT_MAX:
+        return ErrorCode.POLICY_VIOLATION, f"a simulated cluster has at most {PARTITION_COUNT_MAX} partitions"
+    configs = {each.name: each.value or "" for each in asked.configs}
+    if call.request.body.validate_only:
+        return ErrorCode.NONE, None
+    return order(gateway, name, _Counts(count, factor), configs, out, [by_hand[index] for index in sorted(by_hand)])
+
+
+def order(
+    gateway: Gateway,
+    name: str,
+    counts: _Counts,
+    configs: Mapping[str, str],
+    out: Outbox,
+    rows: Sequence[tuple[BrokerId, ...]] = (),
+) -> Verdict:
+    """Have the controller create a topic; `rows` are its replicas, placed as KRaft does if they are not given."""
+    try:
+        placed = rows or _placed(gateway, counts, 0)
+    except RefusedError as refused:
+        return ErrorCode.INVALID_REPLICATION_FACTOR, str(refused)
+    unknown = {broker for row in placed for broker in row} - gateway.broker.image.brokers.keys()
+    if unknown:
+        return ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"broker {min(unknown)} is not registered"
+    _order_rows(gateway, gateway.topics.add(name, counts.partitions, configs), 0, placed, out)
+    return ErrorCode.NONE, None
+
+
+def _placed(gateway: Gateway, counts: _Counts, start: int) -> list[tuple[BrokerId, ...]]:
+    """Return the replicas of new partitions; raise RefusedError as KRaft's placer does."""
+    image, endpoints = gateway.broker.image, gateway.shared.endpoints
+    brokers = [
+        BrokerView(id=broker, rack=endpoints[broker].rack, fenced=status.fenced)
+        for broker, status in sorted(image.brokers.items())
+    ]
+    entropy = JavaRandom(derive(gateway.topics.partition_count, _PLACING_STREAM))
+    spec = PlacementSpec(start, counts.partitions, counts.factor)
+    return [tuple(map(BrokerId, row)) for row in rows_placed(StripedPlacer(), spec, brokers, entropy).tolist()]
+
+
+def _order_rows(gateway: Gateway, topic: Topic, start: int, rows: Sequence[tuple[BrokerId, ...]], out: Outbox) -> None:
+    for index, row in enumerate(rows, start):
+        out.send(Address(CONTROLLER), CreateTopic(topic.numbers[index], row, directory_name(topic.name, index)))
+
+
+def create_partitions(call: Call, out: Outbox) -> None:
+    """Add partitions to topics; each is refused by itself."""
+    body, gateway = call.request.body, call.gateway
+    results = {each.name: _grown(call, each, out) for each in body.topics}
+
+    def finish(late: ErrorCode, out: Outbox) -> None:
+        listed = [
+            {"name": name, "error_code": error if error else late, "error_message": message}
+            for name, (error, message) in results.items()
+        ]
+        call.answer({"results": listed}, out)
+
+    _await(call, (name for name, (error, _) in results.items() if error is ErrorCode.NONE), finish, out)
+    assert gateway is call.gateway
+
+
+def _grown(call: Call, asked: Any, out: Outbox) -> Verdict:
+    gateway = call.gateway
+    topic = gateway.topics.get(asked.name)
+    if topic is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None
+    before = len(topic.numbers)
+    if asked.count <= before:
+        what = f"Topic currently has {before} partitions, which is higher than the requested {asked.count}."
+        return ErrorCode.INVALID_PARTITIONS, what
+    if gateway.topics.partition_count + asked.count - before > PARTITION_COUNT_MAX:
+        return ErrorCode.POLICY_VIOLATION, f"a simulated cluster has at most {PARTITION_COUNT_MAX} partitions"
+    given = [tuple(map(BrokerId, each.broker_ids)) for each in asked.assignments or ()]
+    try:
+        rows = given or _placed(gateway, _Counts(asked.count - before, _factor(gateway, topic)), before)
+    except RefusedError as refused:
+        return ErrorCode.INVALID_REPLICATION_FACTOR, str(refused)
+    if len(rows) != asked.count - before:
+        return ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"{len(rows)} assignments for {asked.count - before} partitions"
+    if not call.request.body.validate_only:
+        _order_rows(gateway, gateway.topics.grow(asked.name, asked.count), before, rows, out)
+    return ErrorCode.NONE, None
+
+
+def delete_topics(call: Call, out: Outbox) -> None:
+    """Delete topics by name or id; each is refused by itself."""
+    body, gateway = call.request.body, call.gateway
+    asked = getattr(body, "topics", None) or tuple(_Named(name) for name in getattr(body, "topic_names", ()))
+    results: list[dict[str, object]] = []
+    gone: list[int] = []
+    for each in asked:
+        topic = gateway.topics.get(each.name) if each.name is not None else gateway.topics.of_id(each.topic_id)
+        values: dict[str, object] = {"name": each.name, "topic_id": each.topic_id}
+        if topic is None:
+            unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if each.name is not None else ErrorCode.UNKNOWN_TOPIC_ID
+            values["error_code"] = unknown
+        elif topic.is_internal:
+            values |= {"error_code": ErrorCode.INVALID_REQUEST, "error_message": "an internal topic is not deleted"}
+        else:
+            values |= {"name": topic.name, "topic_id": topic.topic_id}
+            gone += gateway.topics.remove(topic.name).numbers
+        results.append(values)
+    for number in gone:
+        out.send(Address(CONTROLLER), DeleteTopic(number))
+    image = gateway.broker.image
+    waiting = _Seen(
+        call,
+        lambda: not any(number in image.partitions for number in gone),
+        lambda late, out: call.answer({"responses": [{"error_code": late, **each} for each in results]}, out),
+    )
+    if not waiting.is_done(out):
+        gateway.wait(waiting, round(body.timeout.total_seconds() * 1_000), out)
+
+
+@attrs.frozen
+class _Named:
+    """Hold a topic that is named as requests before version 6 do."""
+
+    name: str
+    topic_id: None = None

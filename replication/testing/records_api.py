@@ -1,0 +1,330 @@
+"""Serve Produce, Fetch, ListOffsets, OffsetForLeaderEpoch and InitProducerId.
+
+A fetch waits until min.bytes are there, an error, or max.wait is over; data below the high watermark count, and below
+the last stable offset for a consumer that reads committed transactions only.
+
+Source: Kafka core KafkaApis.handleProduceRequest, handleFetchRequest; ReplicaManager.fetchMessages and
+fetchOffset; DelayedFetch; 4.4.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Final
+
+import attrs
+
+from broker.error_codes import ErrorCode
+from broker.ids import LeaderEpoch, Offset
+from log.partition.reading import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Isolation
+from replication.roles.messages import ProduceResponse
+from replication.roles.outbox import Outbox
+from replication.roles.replica_log import ReplicaLog
+from replication.rules.fetch import check_leader_epoch
+from replication.rules.follower_read import check_consumer_fetch, latest_offset, preferred_replica
+from replication.rules.partition import FollowerState, LeaderState
+from replication.rules.produce import ACKS_ALL
+from replication.rules.truncation import answer_epoch_end
+from replication.testing.gateway import Call, Gateway, Values
+
+_ACKS: Final = (0, 1, ACKS_ALL)
+_UNKNOWN: Final = -1
+
+
+# Produce.
+
+
+@attrs.define
+class _Produce:
+    """Gather the responses of a Produce request's partitions."""
+
+    call: Call
+    missing: int
+    topics: dict[str, list[dict[str, object]]] = attrs.field(factory=dict)
+
+    def add(self, topic: str, values: dict[str, object], out: Outbox) -> None:
+        """Take one partition's response, and answer when it is the last."""
+        self.topics.setdefault(topic, []).append(values)
+        self.missing -= 1
+        if not self.missing:
+            self.finish(out)
+
+    def finish(self, out: Outbox) -> None:
+        """Answer; a write with acks=0 has no response."""
+        listed = [{"name": name, "partition_responses": values} for name, values in self.topics.items()]
+        self.call.answer(None if self.call.request.body.acks == 0 else {"responses": listed}, out)
+
+
+def produce(call: Call, out: Outbox) -> None:
+    """Append the batches of each partition; answer when the last is committed, or as acks say."""
+    body = call.request.body
+    asked = [(topic.name, each.index, each.records) for topic in body.topic_data for each in topic.partition_data]
+    gathered = _Produce(call, len(asked))
+    if not asked:
+        gathered.finish(out)
+    for name, index, records in asked:
+        _append(call, gathered, (name, index), bytes(records or b""), out)
+
+
+def _append(call: Call, gathered: _Produce, place: tuple[str, int], records: bytes, out: Outbox) -> None:
+    gateway, acks, (name, index) = call.gateway, call.request.body.acks, place
+    number = gateway.topics.number_of(name, index)
+    note = None if number is None else gateway.shared.note_write(number, acks, records, call.now_ms)
+
+    def done(response: ProduceResponse, out: Outbox) -> None:
+        if note is not None:
+            note(response.error, response.offset)
+        gathered.add(name, _produced(index, response.error, response.offset), out)
+
+    if number is None:
+        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    elif acks not in _ACKS:
+        error = ErrorCode.INVALID_REQUIRED_ACKS
+    else:
+        error = gateway.append(number, records, acks, done, out)
+    if error is not ErrorCode.NONE and note is not None:
+        note(error, _UNKNOWN)
+    if error is not ErrorCode.NONE or acks == 0:
+        gathered.add(name, _produced(index, error, _UNKNOWN), out)
+
+
+def _produced(index: int, error: ErrorCode, offset: int) -> dict[str, object]:
+    is_known = error in (ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+    return {
+        "index": index,
+        "error_code": error,
+        "base_offset": offset if is_known else _UNKNOWN,
+        "log_start_offset": 0 if error is ErrorCode.NONE else _UNKNOWN,
+    }
+
+
+def init_producer_id(call: Call, out: Outbox) -> None:
+    """Give out a producer id, or the next epoch of one; transactions are refused."""
+    body = call.request.body
+    if body.transactional_id is not None:
+        values: Values = {"error_code": ErrorCode.UNSUPPORTED_VERSION, "producer_id": -1, "producer_epoch": -1}
+    elif getattr(body, "producer_id", -1) >= 0:
+        values = {"producer_id": body.producer_id, "producer_epoch": body.producer_epoch + 1}
+    else:
+        values = {"producer_id": call.gateway.topics.next_producer_id(), "producer_epoch": 0}
+    call.answer(values, out)
+
+
+# Fetch.
+
+
+@attrs.frozen
+class _Wanted:
+    """Hold one partition of a fetch; `number` is None if there is no such partition."""
+
+    topic: str
+    index: int
+    number: int | None
+    offset: Offset
+    epoch: LeaderEpoch
+    bytes_max: int
+
+
+@attrs.frozen
+class _Fetch:
+    """Hold a fetch that waits for data."""
+
+    call: Call
+    wanted: tuple[_Wanted, ...]
+    isolation: Isolation
+    rack: str
+
+    def is_done(self, out: Outbox) -> bool:
+        """Answer if there are min.bytes to send, or an error."""
+        gateway = self.call.gateway
+        size_bytes = 0
+        for wanted in self.wanted:
+            there = _readable_bytes(gateway, wanted, self.isolation)
+            if there is None:
+                break
+            size_bytes += there
+        else:
+            if size_bytes < self.call.request.body.min_bytes:
+                return False
+        self.expire(out)
+        return True
+
+    def expire(self, out: Outbox) -> None:
+        """Answer with what there is."""
+        left = self.call.request.body.max_bytes
+        topics: dict[str, list[Values]] = {}
+        for wanted in self.wanted:
+            values = self._read(wanted, left)
+            records = values["records"]
+            assert isinstance(records, bytes), records
+            left -= len(records)
+            topics.setdefault(wanted.topic, []).append(values)
+        self.call.answer(
+            {"responses": [{"topic": topic, "partitions": values} for topic, values in topics.items()]}, out
+        )
+
+    def _read(self, wanted: _Wanted, left: int) -> dict[str, object]:
+        """Return one partition's response; a batch larger than the limit is sent if nothing was sent before it."""
+        found = _state_and_log(self.call.gateway, wanted)
+        if isinstance(found, ErrorCode):
+            return _fetched(wanted.index, found)
+        state, log = found
+        values = _fetched(wanted.index, ErrorCode.NONE, log)
+        moment, settings = self.call.gateway.moment(self.call.now_ms), self.call.gateway.broker.role_settings.settings
+        if isinstance(state, LeaderState):
+            preferred = preferred_replica(state, wanted.offset, self.rack, moment, settings.rules)
+            if preferred is not None:
+                return {**values, "preferred_read_replica": preferred}
+        is_first = left == self.call.request.body.max_bytes
+        bytes_max = max(min(wanted.bytes_max, left), 0)
+        if bytes_max or is_first:
+            read = log.log.read(wanted.offset, bytes_max, isolation=self.isolation, min_one_message=is_first)
+            values["records"] = bytes(read.records)
+        return values
+
+
+def fetch(call: Call, out: Outbox) -> None:
+    """Answer a consumer's fetch, or hold it until there is enough, at most max.wait."""
+    body = call.request.body
+    wanted = tuple(
+        _Wanted(
+            topic.topic,
+            each.partition,
+            call.gateway.topics.number_of(topic.topic, each.partition),
+            Offset(each.fetch_offset),
+            LeaderEpoch(getattr(each, "current_leader_epoch", -1)),
+            each.partition_max_bytes,
+        )
+        for topic in body.topics
+        for each in topic.partitions
+    )
+    isolation = Isolation.COMMITTED if body.isolation_level == 1 else Isolation.HIGH_WATERMARK
+    waiting = _Fetch(call, wanted, isolation, getattr(body, "rack_id", ""))
+    if not waiting.is_done(out):
+        call.gateway.wait(waiting, _ms(body.max_wait), out)
+
+
+def _state_and_log(gateway: Gateway, wanted: _Wanted) -> tuple[LeaderState | FollowerState, ReplicaLog] | ErrorCode:
+    """Return a partition's replica here, or the error that a consumer gets."""
+    if wanted.number is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    found = gateway.replica(wanted.number)
+    if isinstance(found, ErrorCode):
+        return found
+    state, log = found
+    rules = gateway.broker.role_settings.settings.rules
+    error = check_leader_epoch(state, wanted.epoch, rules)
+    if error in (ErrorCode.NONE, ErrorCode.NOT_LEADER_OR_FOLLOWER):
+        error = check_consumer_fetch(state, log.state, wanted.offset, rules)
+    return found if error is ErrorCode.NONE else error
+
+
+def _readable_bytes(gateway: Gateway, wanted: _Wanted, isolation: Isolation) -> int | None:
+    """Return about how many bytes a partition has for a consumer; None if the fetch is to be answered now."""
+    found = _state_and_log(gateway, wanted)
+    if isinstance(found, ErrorCode):
+        return None
+    _, log = found
+    end_offset = log.log.last_stable_offset if isolation is Isolation.COMMITTED else log.state.high_watermark
+    if wanted.offset >= end_offset:
+        return 0
+    return len(log.log.read(wanted.offset, wanted.bytes_max, isolation=isolation).records)
+
+
+def _fetched(index: int, error: ErrorCode, log: ReplicaLog | None = None) -> dict[str, object]:
+    values: dict[str, object] = {
+        "partition_index": index,
+        "error_code": error,
+        "high_watermark": _UNKNOWN,
+        "records": b"",
+        "aborted_transactions": None,
+    }
+    if log is not None:
+        values["high_watermark"] = log.state.high_watermark
+        values["last_stable_offset"] = log.log.last_stable_offset
+        values["log_start_offset"] = log.state.start_offset
+    return values
+
+
+def _ms(duration: timedelta) -> int:
+    """Return a duration of a request in ms."""
+    return round(duration.total_seconds() * 1_000)
+
+
+# Offsets and epochs.
+
+
+def list_offsets(call: Call, out: Outbox) -> None:
+    """Answer with the earliest or latest offset, or the first at or after a time, of each partition."""
+    topics = [
+        {"name": topic.name, "partitions": [_listed(call, topic.name, each) for each in topic.partitions]}
+        for topic in call.request.body.topics
+    ]
+    call.answer({"topics": topics}, out)
+
+
+def _listed(call: Call, topic: str, each: object) -> Mapping[str, object]:
+    index, timestamp = getattr(each, "partition_index", 0), getattr(each, "timestamp", 0)
+    epoch = LeaderEpoch(getattr(each, "current_leader_epoch", -1))
+    gateway = call.gateway
+    number = gateway.topics.number_of(topic, index)
+    found = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if number is None else gateway.replica(number)
+    if isinstance(found, ErrorCode):
+        return {"partition_index": index, "error_code": found}
+    state, log = found
+    rules = gateway.broker.role_settings.settings.rules
+    error = check_leader_epoch(state, epoch, rules)
+    if error is not ErrorCode.NONE:
+        return {"partition_index": index, "error_code": error}
+    assert isinstance(state, LeaderState), state
+    error, end_offset = latest_offset(state, log.state, rules)
+    if error is not ErrorCode.NONE:
+        return {"partition_index": index, "error_code": error}
+    if getattr(call.request.body, "isolation_level", 0) == 1:
+        end_offset = log.log.last_stable_offset
+    return {"partition_index": index, **_offset_at(log, timestamp, end_offset)}
+
+
+def _offset_at(log: ReplicaLog, timestamp_ms: int, end_offset: Offset) -> Mapping[str, object]:
+    """Return the offset for a time; none at or above `end_offset` is shown."""
+    if timestamp_ms == LATEST_TIMESTAMP:
+        return {"offset": end_offset, "leader_epoch": _epoch_at_end(log)}
+    if timestamp_ms == EARLIEST_TIMESTAMP:
+        return {"offset": log.state.start_offset, "leader_epoch": _epoch_at_start(log)}
+    found = log.log.fetch_offset_by_timestamp(timestamp_ms)
+    if found is None or found.offset >= end_offset:
+        return {}
+    epoch = _UNKNOWN if found.leader_epoch is None else found.leader_epoch
+    return {"offset": found.offset, "timestamp": found.timestamp_ms, "leader_epoch": epoch}
+
+
+def _epoch_at_end(log: ReplicaLog) -> int:
+    return log.state.epochs[-1].epoch if log.state.epochs else _UNKNOWN
+
+
+def _epoch_at_start(log: ReplicaLog) -> int:
+    return log.state.epochs[0].epoch if log.state.epochs else _UNKNOWN
+
+
+def offset_for_leader_epoch(call: Call, out: Outbox) -> None:
+    """Answer with the end offset of a leader epoch of each partition (KIP-320)."""
+    topics = [
+        {"topic": topic.topic, "partitions": [_epoch_end(call, topic.topic, each) for each in topic.partitions]}
+        for topic in call.request.body.topics
+    ]
+    call.answer({"topics": topics}, out)
+
+
+def _epoch_end(call: Call, topic: str, each: object) -> Mapping[str, object]:
+    index = getattr(each, "partition", 0)
+    asked = LeaderEpoch(getattr(each, "leader_epoch", -1))
+    believed = LeaderEpoch(getattr(each, "current_leader_epoch", -1))
+    gateway = call.gateway
+    number = gateway.topics.number_of(topic, index)
+    found = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if number is None else gateway.replica(number)
+    if isinstance(found, ErrorCode):
+        return {"partition": index, "error_code": found}
+    state, log = found
+    error, end = answer_epoch_end(state, log.state, asked, believed, gateway.broker.role_settings.settings.rules)
+    return {"partition": index, "error_code": error, "leader_epoch": end.epoch, "end_offset": end.end_offset}

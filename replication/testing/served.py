@@ -1,0 +1,65 @@
+"""List the requests that are served, by API and version; what is not here is not advertised.
+
+Left out: transactions, ACLs, quotas, share groups, SASL.
+
+Source: Kafka's ApiKeys; the versions are those that the clients of 4.4.0, librdkafka and aiokafka speak.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from broker.error_codes import ErrorCode
+from replication.roles.outbox import Outbox
+from replication.testing import groups_api, metadata_api, records_api
+from replication.testing.entities import API_VERSIONS
+from replication.testing.gateway import Call, Handler
+
+
+@attrs.frozen
+class Served:
+    """Hold one API: its key and name, the versions served, and what handles it."""
+
+    api: int
+    name: str
+    least: int
+    most: int
+    handler: Handler
+
+
+def api_versions(call: Call, out: Outbox) -> None:
+    """List the requests that are served."""
+    call.answer(advertised(), out)
+
+
+def advertised(error: ErrorCode = ErrorCode.NONE) -> dict[str, object]:
+    """Return the response to ApiVersions."""
+    listed = [{"api_key": each.api, "min_version": each.least, "max_version": each.most} for each in SERVED]
+    return {"error_code": error, "api_keys": listed}
+
+
+SERVED: Final = (
+    Served(0, "Produce", 3, 12, records_api.produce),
+    Served(1, "Fetch", 4, 12, records_api.fetch),
+    Served(2, "ListOffsets", 1, 9, records_api.list_offsets),
+    Served(3, "Metadata", 0, 12, metadata_api.metadata),
+    Served(8, "OffsetCommit", 2, 9, groups_api.offset_commit),
+    Served(9, "OffsetFetch", 1, 9, groups_api.offset_fetch),
+    Served(10, "FindCoordinator", 0, 4, groups_api.find_coordinator),
+    Served(11, "JoinGroup", 0, 9, groups_api.join_group),
+    Served(12, "Heartbeat", 0, 4, groups_api.heartbeat),
+    Served(13, "LeaveGroup", 0, 5, groups_api.leave_group),
+    Served(14, "SyncGroup", 0, 5, groups_api.sync_group),
+    Served(API_VERSIONS, "ApiVersions", 0, 4, api_versions),
+    Served(19, "CreateTopics", 2, 7, metadata_api.create_topics),
+    Served(20, "DeleteTopics", 1, 6, metadata_api.delete_topics),
+    Served(22, "InitProducerId", 0, 5, records_api.init_producer_id),
+    Served(23, "OffsetForLeaderEpoch", 2, 4, records_api.offset_for_leader_epoch),
+    Served(37, "CreatePartitions", 0, 3, metadata_api.create_partitions),
+    Served(60, "DescribeCluster", 0, 1, metadata_api.describe_cluster),
+    Served(68, "ConsumerGroupHeartbeat", 0, 1, groups_api.consumer_group_heartbeat),
+)
+BY_API: Final = {each.api: each for each in SERVED}
+HANDLERS: Final = {each.api: each.handler for each in SERVED}

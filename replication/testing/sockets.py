@@ -1,0 +1,189 @@
+"""Serve a simulated cluster on sockets of 127.0.0.1 in real time: one port a broker, one thread for all.
+
+What it decides: when the simulation moves: up to the present before each request is taken, and at its next event.
+
+Limits: a frame has at most 100 MiB, a client that does not read is disconnected when 64 MiB wait for it, and a broker
+takes 1,000 connections; a client over a limit is disconnected, which one line of the run's log says.
+
+Source: ours; the limits are Kafka's socket.request.max.bytes and, for connections, ours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import attrs
+
+from broker.ids import BrokerId
+from replication.testing.connection import Connection
+from replication.testing.entities import FRAME_BYTES_MAX
+from replication.testing.served_cluster import ClusterSpec, ServedCluster
+
+CONNECTION_COUNT_MAX: Final = 1_000
+UNREAD_BYTES_MAX: Final = 64 << 20
+_SIZE_BYTES: Final = 4
+_SECOND_MS: Final = 1_000
+_CATCH_UP_MS: Final = 1_000
+"""The most simulated time that is made up for at once, after the machine stood still."""
+
+T = TypeVar("T")
+
+
+class SocketServer:
+    """Serve one cluster from a thread; `start` returns when the brokers listen."""
+
+    def __init__(self, spec: ClusterSpec) -> None:
+        self._spec = spec
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="brokerside", daemon=True)
+        self._servers: list[asyncio.Server] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._zero_s = 0.0
+        self.served: ServedCluster
+
+    def start(self) -> None:
+        """Bind the ports, begin the cluster, and serve; raises OSError for a port that is taken."""
+        self._thread.start()
+        try:
+            self.call_async(self._start())
+        except BaseException:
+            self._end_thread()
+            raise
+
+    async def _start(self) -> None:
+        loop, ports = asyncio.get_running_loop(), []
+        wanted = self._spec.ports or (0,) * self._spec.brokers
+        for broker, port in enumerate(wanted):
+            made = partial(_ServerEnd, self, BrokerId(broker))
+            server = await loop.create_server(made, self._spec.host, port)
+            self._servers.append(server)
+            ports.append(server.sockets[0].getsockname()[1])
+        self._spec = attrs.evolve(self._spec, ports=tuple(ports), wall_clock_ms=round(time.time() * _SECOND_MS))
+        self.served = ServedCluster(self._spec)
+        self.served.begin()
+        self._zero_s = loop.time() - self.served.now_ms / _SECOND_MS
+        self._arm()
+
+    def call(self, action: Callable[[], T]) -> T:
+        """Run `action` in the server's thread, after the cluster has been brought up to the present."""
+
+        async def run() -> T:
+            self.catch_up()
+            try:
+                return action()
+            finally:
+                self._arm()
+
+        return self.call_async(run())
+
+    def call_async(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine in the server's thread, and return its result."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    def stop(self) -> None:
+        """Close the ports and connections, and end the thread; the cluster can still be looked at."""
+
+        async def close() -> None:
+            if self._timer is not None:
+                self._timer.cancel()
+            for server in self._servers:
+                server.close()
+            for connection in list(self.served.connections):
+                connection.close()
+
+        self.call_async(close())
+        self._end_thread()
+
+    def _end_thread(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    # Time.
+
+    def catch_up(self) -> None:
+        """Bring the cluster up to the present."""
+        now_ms = round((self._loop.time() - self._zero_s) * _SECOND_MS)
+        behind_ms = now_ms - self.served.now_ms
+        if behind_ms > _CATCH_UP_MS:
+            self._zero_s += (behind_ms - _CATCH_UP_MS) / _SECOND_MS
+            now_ms = self.served.now_ms + _CATCH_UP_MS
+        self.served.advance(now_ms)
+
+    def wake(self) -> None:
+        """Go on with the cluster, and set the timer for its next event."""
+        self.catch_up()
+        self._arm()
+
+    def _arm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        at_s = self._zero_s + self.served.next_event_ms / _SECOND_MS
+        self._timer = self._loop.call_at(at_s, self.wake)
+
+
+class _ServerEnd(asyncio.Protocol):
+    """Cut a client's bytes into frames, and carry responses back."""
+
+    def __init__(self, server: SocketServer, broker: BrokerId) -> None:
+        self._server = server
+        self._broker = broker
+        self._buffer = bytearray()
+        self._transport: asyncio.Transport
+        self._connection: Connection | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Connect to the broker, unless it is down or has too many connections."""
+        assert isinstance(transport, asyncio.Transport), transport
+        self._transport = transport
+        self._server.catch_up()
+        served = self._server.served
+        there = sum(BrokerId(each.receiver.node) == self._broker for each in served.connections)
+        if there >= CONNECTION_COUNT_MAX:
+            served.cluster.trace.line(served.now_ms, f"broker {self._broker} has {there} connections: one more refused")
+        else:
+            self._connection = served.connect(self._broker, self)
+        if self._connection is None:
+            transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes of the client."""
+        self._buffer += data
+        connection = self._connection
+        if connection is None:
+            return
+        while connection.is_open and len(self._buffer) >= _SIZE_BYTES:
+            size_bytes = int.from_bytes(self._buffer[:_SIZE_BYTES], "big", signed=True)
+            if not 0 <= size_bytes <= FRAME_BYTES_MAX:
+                connection.close(f"a frame of {size_bytes} bytes; allowed are 0 to {FRAME_BYTES_MAX}")
+                return
+            if len(self._buffer) < _SIZE_BYTES + size_bytes:
+                return
+            frame = bytes(self._buffer[_SIZE_BYTES : _SIZE_BYTES + size_bytes])
+            del self._buffer[: _SIZE_BYTES + size_bytes]
+            if connection.is_full:
+                connection.close("too many requests ahead of their responses")
+                return
+            self._server.catch_up()
+            connection.receive(frame)
+        self._server.wake()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Give the connection up."""
+        if self._connection is not None:
+            self._connection.close()
+
+    def write(self, frame: bytes) -> None:
+        """Send a response; disconnect a client that does not read."""
+        self._transport.write(frame)
+        if self._transport.get_write_buffer_size() > UNREAD_BYTES_MAX and self._connection is not None:
+            self._connection.close("the client does not read")
+
+    def close(self) -> None:
+        """Break the connection."""
+        self._transport.abort()

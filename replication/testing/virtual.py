@@ -1,0 +1,66 @@
+"""Run an asyncio program with unmodified clients against a cluster on virtual time.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, TypeVar
+
+from broker.units import MINUTE_MS
+from replication.simulation.faults import Fault
+from replication.testing.kafka import Kafka, checked
+from replication.testing.served_cluster import ClusterSpec, ServedCluster
+from replication.testing.virtual_loop import VirtualLoop, virtual_process
+
+T = TypeVar("T")
+LIMIT_MS: Final = 24 * 60 * MINUTE_MS
+
+
+def run_virtual(
+    main: Callable[[Kafka], Awaitable[T]],
+    seed: int = 1,
+    brokers: int = 3,
+    topics: Mapping[str, int] | None = None,
+    faults: tuple[Fault, ...] | None = None,
+    *,
+    limit_ms: int = LIMIT_MS,
+    **options: Any,
+) -> T:
+    """Run `main(kafka)` to its end on the cluster's own clock, and return its result.
+
+    `options` are further fields of `ClusterSpec`. Leaders stamp the records, as some clients' C code reads the real
+    clock. Raises UsageError for what has no virtual time (a thread, time.sleep, another host), and for a program that
+    runs longer than `limit_ms`; ClusterBrokenError if an invariant of the cluster broke.
+    """
+    options.setdefault("is_append_time", True)
+    spec = ClusterSpec(brokers=brokers, topics=topics or {}, seed=seed, faults=faults or (), **options)
+    served = ServedCluster(spec)
+    served.begin()
+    loop = VirtualLoop(served, limit_ms)
+    kafka = Kafka(served, lambda action: loop.now(action))
+    with virtual_process(loop, seed):
+        try:
+            asyncio.set_event_loop(loop)
+            result = loop.run_until_complete(_as_coroutine(main(kafka)))
+            checked(kafka, spec)
+            return result
+        finally:
+            _cancel_all(loop)
+            asyncio.set_event_loop(None)
+            loop.close()
+
+
+async def _as_coroutine(awaitable: Awaitable[T]) -> T:
+    return await awaitable
+
+
+def _cancel_all(loop: VirtualLoop) -> None:
+    """Cancel the tasks that the program left behind, and let them end."""
+    left = sorted(asyncio.all_tasks(loop), key=hash)
+    for task in left:
+        task.cancel()
+    if left:
+        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))

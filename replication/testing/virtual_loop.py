@@ -1,0 +1,310 @@
+"""Run an asyncio program on the clock of a simulated cluster: an event loop that never waits.
+
+What it decides: when time moves. As long as a callback is ready time stands still but for a microsecond a turn, which
+keeps a program that polls for a shorter time from spinning for ever; when none is ready, the loop runs the cluster up
+to its next event or the program's next timer, whichever is first.
+
+Constraints: equal programs and seeds give equal runs. Futures and tasks hash by serial number, as `asyncio.wait` walks
+sets; `time` and `random` of the process are the loop's while it runs. A program that walks sets of texts by itself also
+needs one PYTHONHASHSEED. What cannot be virtual is refused: threads,
+subprocesses, signals, and sockets to anything but the cluster.
+
+Source: ours; the pieces are those of asyncio's BaseEventLoop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from asyncio import base_events, futures, tasks, transports
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from itertools import count
+from types import ModuleType
+from typing import Any, Final, NoReturn, TypeVar
+from unittest import mock
+
+from broker.errors import UsageError
+from replication.simulation.options import WALL_CLOCK_MS
+from replication.testing.served_cluster import ServedCluster
+
+TURN_S: Final = 1e-6
+_SECOND_MS: Final = 1_000
+_SOCKET_BYTES: Final = 4
+IDLE_MS_MAX: Final = 24 * 3_600_000
+"""A program that waits so long in ms for nothing but the cluster never ends."""
+
+T = TypeVar("T")
+_serial = count()
+
+
+class VirtualFuture(futures._PyFuture):  # type: ignore[name-defined,misc]  # The C class cannot be hashed by a number.
+    """Hold a future that hashes by its serial number."""
+
+    def __init__(self, *, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        self.serial = next(_serial)
+        super().__init__(loop=loop)
+
+    def __hash__(self) -> int:
+        return self.serial
+
+
+class VirtualTask(tasks._PyTask):  # type: ignore[name-defined,misc]  # As above.
+    """Hold a task that hashes by its serial number."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self.serial = next(_serial)
+        super().__init__(*arguments, **options)
+
+    def __hash__(self) -> int:
+        return self.serial
+
+
+class VirtualLoop(base_events.BaseEventLoop):
+    """Run callbacks and the cluster on one clock; `limit_ms` ends a program that runs longer."""
+
+    def __init__(self, served: ServedCluster, limit_ms: int) -> None:
+        super().__init__()
+        self.served = served
+        self._limit_ms = limit_ms
+        self._now_s = served.now_ms / _SECOND_MS
+        self._selector = self
+        self._clock_resolution = TURN_S
+        self._pipes: list[_ClientEnd] = []
+        self.set_task_factory(_new_task)
+
+    def time(self) -> float:
+        """Return the virtual time in s since the cluster began."""
+        return self._now_s
+
+    def wall_s(self) -> float:
+        """Return what `time.time` shows: the clock of the brokers in s."""
+        return WALL_CLOCK_MS / _SECOND_MS + self._now_s
+
+    def create_future(self) -> VirtualFuture:
+        """Return a future that hashes by number."""
+        return VirtualFuture(loop=self)
+
+    def now(self, action: Callable[[], T]) -> T:
+        """Return what `action` returns with the cluster at the loop's time."""
+        self.served.advance(int(self._now_s * _SECOND_MS))
+        return action()
+
+    # What asyncio calls as its selector.
+
+    def select(self, timeout: float | None) -> list[Any]:
+        """Let time pass until a callback is ready or `timeout` is over; there are no file descriptors."""
+        if timeout is not None and timeout <= 0:
+            self._now_s += TURN_S
+            return []
+        end_s = None if timeout is None else self._now_s + timeout
+        ready = self._ready  # type: ignore[attr-defined]  # BaseEventLoop's own queue.
+        while not ready:
+            next_s = self.served.next_event_ms / _SECOND_MS
+            if end_s is not None and next_s > end_s:
+                self._now_s = max(self._now_s, end_s)
+                return []
+            if next_s * _SECOND_MS > self._limit_ms:
+                raise UsageError(f"the program did not end within {self._limit_ms:,} ms of virtual time")
+            self._now_s = max(self._now_s, next_s)
+            self.served.advance(self.served.next_event_ms)
+        return []
+
+    def _process_events(self, event_list: list[Any]) -> None:
+        pass
+
+    def _write_to_self(self) -> None:
+        pass
+
+    # Connections.
+
+    async def create_connection(  # type: ignore[override]  # Only what clients of Kafka pass.
+        self, protocol_factory: Callable[[], asyncio.Protocol], host: Any = None, port: Any = None, **options: Any
+    ) -> tuple[asyncio.Transport, asyncio.Protocol]:
+        """Connect to a broker of the cluster; raise ConnectionRefusedError where none listens."""
+        if options.get("ssl"):
+            raise UsageError("TLS is not served on virtual time")
+        endpoints = self.served.endpoints.items()
+        broker = next((each for each, there in endpoints if (there.host, there.port) == (host, port)), None)
+        await asyncio.sleep(1 / _SECOND_MS)
+        protocol = protocol_factory()
+        end = _ClientEnd(self, protocol)
+        if broker is None or not end.open(broker):
+            raise ConnectionRefusedError(f"nothing listens at {host}:{port}")
+        protocol.connection_made(end)
+        return end, protocol
+
+    async def getaddrinfo(self, host: Any, port: Any, **options: Any) -> list[Any]:
+        """Return the address as it is: names of brokers are not looked up."""
+        return [(2, 1, 6, "", (host, port))]
+
+    def run_in_executor(self, executor: Any, func: Any, *arguments: Any) -> NoReturn:  # type: ignore[override]  # Only what clients of Kafka pass.
+        """Refuse: a thread runs on no virtual clock."""
+        raise UsageError(f"{getattr(func, '__name__', func)} asks for a thread, which has no virtual time")
+
+    def close(self) -> None:
+        """Close the loop."""
+        for end in self._pipes:
+            end.abort()
+        super().close()
+
+
+class _ClientEnd(transports.Transport):
+    """Carry bytes between a client's protocol and a broker; the transport of the one and the sink of the other."""
+
+    def __init__(self, loop: VirtualLoop, protocol: asyncio.Protocol) -> None:
+        super().__init__()
+        self._loop = loop
+        self._protocol: asyncio.BaseProtocol = protocol
+        self._buffer = bytearray()
+        self._is_closing = False
+        self._connection: Any = None
+        self._reads = bytearray()
+        self._is_paused = False
+
+    def open(self, broker: Any) -> bool:
+        """Connect to a broker; return whether it listens."""
+        self._connection = self._loop.served.connect(broker, _BrokerSink(self))
+        self._loop._pipes.append(self)
+        return self._connection is not None
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """Return nothing of a socket: there is none."""
+        return default
+
+    def write(self, data: Any) -> None:
+        """Send bytes to the broker."""
+        if self._is_closing:
+            return
+        self._buffer += data
+        self._loop.now(lambda: None)
+        while len(self._buffer) >= _SOCKET_BYTES:
+            size_bytes = int.from_bytes(self._buffer[:_SOCKET_BYTES], "big")
+            if len(self._buffer) < _SOCKET_BYTES + size_bytes:
+                return
+            frame = bytes(self._buffer[_SOCKET_BYTES : _SOCKET_BYTES + size_bytes])
+            del self._buffer[: _SOCKET_BYTES + size_bytes]
+            self._connection.receive(frame)
+
+    def is_closing(self) -> bool:
+        """Return whether the connection is over."""
+        return self._is_closing
+
+    def get_protocol(self) -> asyncio.BaseProtocol:
+        """Return the client's protocol."""
+        return self._protocol
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        """Set the client's protocol."""
+        self._protocol = protocol
+
+    def get_write_buffer_size(self) -> int:
+        """Return 0: all that is written is taken at once."""
+        return 0
+
+    def pause_reading(self) -> None:
+        """Keep what arrives."""
+        self._is_paused = True
+
+    def resume_reading(self) -> None:
+        """Hand over what has arrived."""
+        self._is_paused = False
+        if self._reads:
+            self._loop.call_soon(self._hand_over)
+
+    def close(self) -> None:
+        """Close the connection from the client's side."""
+        if not self._is_closing:
+            self._is_closing = True
+            if self._connection is not None:
+                self._connection.close()
+            self._loop.call_soon(self._protocol.connection_lost, None)
+
+    abort = close
+
+    def received(self, frame: bytes) -> None:
+        """Take a response; the client sees it in the loop's next turn."""
+        if not self._reads:
+            self._loop.call_soon(self._hand_over)
+        self._reads += frame
+
+    def broken(self) -> None:
+        """Take the end of the connection from the broker's side."""
+        if not self._is_closing:
+            self._is_closing = True
+            self._loop.call_soon(self._protocol.connection_lost, ConnectionResetError("the broker has gone"))
+
+    def _hand_over(self) -> None:
+        if self._is_paused or not self._reads:
+            return
+        data, self._reads = bytes(self._reads), bytearray()
+        assert isinstance(self._protocol, asyncio.Protocol), self._protocol
+        self._protocol.data_received(data)
+
+
+class _BrokerSink:
+    """Pass a connection's responses to the client's end."""
+
+    def __init__(self, end: _ClientEnd) -> None:
+        self._end = end
+
+    def write(self, frame: bytes) -> None:
+        """Send a response."""
+        self._end.received(frame)
+
+    def close(self) -> None:
+        """Break the connection."""
+        self._end.broken()
+
+
+def _new_task(loop: Any, coroutine: Any, **options: Any) -> VirtualTask:
+    return VirtualTask(coroutine, loop=loop, **options)
+
+
+@contextmanager
+def virtual_process(loop: VirtualLoop, seed: int) -> Iterator[None]:
+    """Let the process's clocks be the loop's, and its random generator begin at `seed`."""
+    state = random.getstate()
+    random.seed(seed)
+    clocks: dict[str, Callable[..., Any]] = {
+        "time": loop.wall_s,
+        "time_ns": lambda: round(loop.wall_s() * 1e9),
+        "monotonic": loop.time,
+        "monotonic_ns": lambda: round(loop.time() * 1e9),
+        "perf_counter": loop.time,
+        "perf_counter_ns": lambda: round(loop.time() * 1e9),
+        "sleep": _refuse_sleep,
+    }
+    draws: dict[str, Callable[..., Any]] = {"choice": _sorted_first(random.choice), "shuffle": _shuffle_sorted}
+    try:
+        with _patched(time, clocks), _patched(random, draws):
+            yield
+    finally:
+        random.setstate(state)
+
+
+def _patched(module: ModuleType, functions: Mapping[str, Callable[..., Any]]) -> AbstractContextManager[Any]:
+    """Return what replaces functions of a module for a while."""
+    stack = ExitStack()
+    for name, function in functions.items():
+        stack.enter_context(mock.patch.object(module, name, function))
+    return stack
+
+
+def _sorted_first(choice: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a function that chooses from what it is given in an order of its own.
+
+    Clients choose a broker from a list that was a set, whose order differs from process to process.
+    """
+    return lambda population: choice(sorted(population, key=repr))
+
+
+def _shuffle_sorted(population: Any) -> None:
+    """Shuffle a list from an order of its own."""
+    population.sort(key=repr)
+    random.Random(random.getrandbits(64)).shuffle(population)
+
+
+def _refuse_sleep(_seconds: float) -> NoReturn:
+    raise UsageError("time.sleep stops virtual time for every task; write `await asyncio.sleep(...)`")

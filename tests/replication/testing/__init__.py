@@ -1,0 +1,1 @@
+"""Test the simulated cluster that real clients talk to."""

@@ -1,0 +1,133 @@
+"""An asyncio program with unmodified aiokafka runs on virtual time; equal seeds give equal runs."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+
+from broker.errors import UsageError
+from replication.testing import Kafka, run_virtual
+
+ROOT = Path(__file__).parents[3]
+
+
+async def write_and_read(kafka: Kafka, count: int = 40, kill_at: int = 20) -> dict[str, object]:
+    """Write with idempotence, kill the leader in the midst, and read everything back in a group."""
+    loop, servers = asyncio.get_running_loop(), kafka.bootstrap_servers
+    producer = AIOKafkaProducer(bootstrap_servers=servers, acks="all", enable_idempotence=True)
+    await producer.start()
+    slowest_s = 0.0
+    for number in range(count):
+        if number == kill_at:
+            kafka.kill_leader("orders", 0)
+        sent_s = loop.time()
+        await producer.send_and_wait("orders", str(number).encode(), partition=number % 2)
+        slowest_s = max(slowest_s, loop.time() - sent_s)
+        await asyncio.sleep(0.1)
+    await producer.stop()
+    consumer = AIOKafkaConsumer("orders", bootstrap_servers=servers, group_id="g", auto_offset_reset="earliest")
+    await consumer.start()
+    read = [(await consumer.getone()).value for _ in range(count)]
+    await consumer.stop()
+    return {
+        "read": sorted(map(int, read)),
+        "slowest": slowest_s,
+        "verdict": str(kafka.verdict()),
+        "lines": kafka.lines,
+        "ended": loop.time(),
+    }
+
+
+def test_a_killed_leader_is_replaced_and_nothing_is_lost() -> None:
+    began_s = time.process_time()
+    found = run_virtual(write_and_read, seed=1, topics={"orders": 2})
+    assert found["read"] == list(range(40))
+    assert found["verdict"] == "no invariant broken; 40 records acknowledged, 0 of them lost"
+    slowest_s = found["slowest"]
+    assert isinstance(slowest_s, float)
+    assert 5 < slowest_s < 15  # The session of the killed broker ends after 9 s at most.
+    assert time.process_time() - began_s < 30
+
+
+def test_equal_seeds_give_equal_runs_and_others_do_not() -> None:
+    first, again, other = (run_virtual(write_and_read, seed=seed, topics={"orders": 2}) for seed in (3, 3, 4))
+    assert first == again
+    assert first["lines"] != other["lines"]
+
+
+_PROGRAM = """
+import hashlib
+from replication.testing import run_virtual
+from tests.replication.testing.test_virtual import write_and_read
+print(hashlib.sha256(repr(run_virtual(write_and_read, seed=5, topics={"orders": 2})).encode()).hexdigest())
+"""
+
+
+@pytest.mark.deep
+def test_equal_seeds_give_equal_runs_in_processes_with_other_hash_seeds() -> None:
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", _PROGRAM],
+            cwd=ROOT,
+            env={"PYTHONHASHSEED": seed, "PATH": "/usr/bin:/bin"},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(printed) == 1
+
+
+def test_what_cannot_be_virtual_is_refused() -> None:
+    async def sleeps(kafka: Kafka) -> None:
+        time.sleep(1)
+
+    async def takes_a_thread(kafka: Kafka) -> None:
+        await asyncio.to_thread(print)
+
+    async def never_ends(kafka: Kafka) -> None:
+        await asyncio.get_running_loop().create_future()
+
+    async def goes_elsewhere(kafka: Kafka) -> None:
+        with pytest.raises(ConnectionRefusedError, match=r"nothing listens at example\.org:80"):
+            await asyncio.open_connection("example.org", 80)
+
+    with pytest.raises(UsageError, match=r"time\.sleep stops virtual time for every task"):
+        run_virtual(sleeps)
+    with pytest.raises(UsageError, match="asks for a thread, which has no virtual time"):
+        run_virtual(takes_a_thread)
+    with pytest.raises(UsageError, match="the program did not end within 60,000 ms of virtual time"):
+        run_virtual(never_ends, limit_ms=60_000)
+    run_virtual(goes_elsewhere)
+
+
+def test_the_clocks_of_the_process_are_virtual_while_it_runs() -> None:
+    async def main(kafka: Kafka) -> tuple[float, float]:
+        wall_s, steady_s = time.time(), time.monotonic()
+        await asyncio.sleep(3_600)
+        return time.time() - wall_s, time.monotonic() - steady_s
+
+    before_s = time.time()
+    assert run_virtual(main) == pytest.approx((3_600, 3_600), abs=0.01)
+    assert abs(time.time() - before_s) < 600
+
+
+def test_faults_are_told_apart_by_words() -> None:
+    async def main(kafka: Kafka) -> None:
+        with pytest.raises(UsageError, match="there is no broker 9; brokers are 0 to 2"):
+            kafka.kill(9)
+        with pytest.raises(UsageError, match="there is no partition 4 of topic 'orders'; topics are: orders"):
+            kafka.leader("orders", 4)
+        with pytest.raises(UsageError, match="request 'Prduce' is not served; requests are: Produce, Fetch"):
+            kafka.drop("Prduce")
+        with pytest.raises(UsageError, match="the delay is -1 ms; 0 or more is allowed"):
+            kafka.delay(-1)
+
+    run_virtual(main, topics={"orders": 1})
