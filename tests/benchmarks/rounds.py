@@ -45,8 +45,6 @@ class Line:
     unit: str
     found: Mapping[str, Medians]
     peak_mib: float | None = None
-    bound: str = ""
-    """What bounds ours, in words."""
 
     def row(self) -> dict[str, Any]:
         """Return the line as a row of a table; every line has the same columns."""

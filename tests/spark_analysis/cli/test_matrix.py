@@ -18,6 +18,8 @@ import pytest
 
 from broker.cli import run
 from spark_analysis.cli.commands import brokerside
+from spark_analysis.sources.dumps import DumpInput, read_named
+from spark_analysis.tables.advice_rows import BALANCE, LEADERS, plan_rows
 
 REAL = Path(__file__).parents[2] / "real_data"
 QUICK = (
@@ -52,6 +54,7 @@ GOALS = {
     "leaders": ("--only-leaders",),
     "add": ("--goal", "add", "--add", "999"),
     "factor": ("--goal", "factor", "--factor", "2"),
+    "drain": ("--goal", "drain", "--remove", "LIVE"),
 }
 NEEDS_WHOLE = ("roll", "outage", "plan", "compare")
 
@@ -126,6 +129,8 @@ def check_the_rest(commands: Commands, known: dict[str, Any], down: set[int], mo
     _, outage, err = commands.run("outage", *more)
     _, compared, _ = commands.run("compare", *more)
     assert [roll["known"], outage["known"], compared["known"]] == [[known], [known], [known, known]]
+    assert not down & {row[name] for row in outage["worst"]["pairs"] for name in ("broker_id", "other_broker_id")}
+    assert not down & {row["broker_id"] for row in outage["worst"]["brokers"]}
     for broker in sorted(down)[:2]:
         lost = commands.run("outage", "--lose", str(broker), *more)[1]
         assert lost["affected_count"] == 0, f"{broker} is lost already"
@@ -134,8 +139,11 @@ def check_the_rest(commands: Commands, known: dict[str, Any], down: set[int], mo
 
 
 def check_plans(commands: Commands, known: dict[str, Any], down: set[int], more: tuple[str, ...]) -> None:
+    rows = pq.read_table(commands.out / "report" / "tables" / "brokers").to_pylist()
+    live = str(max({row["broker_id"] for row in rows} - down, default=0))
     for goal, options in GOALS.items():
-        status, plan, err = commands.run("plan", *options, *more, out=goal)
+        given = [live if word == "LIVE" else word for word in options]
+        status, plan, err = commands.run("plan", *given, *more, out=goal)
         if plan is None:
             assert status in (1, 2), err
             continue
@@ -153,6 +161,41 @@ def check_plans(commands: Commands, known: dict[str, Any], down: set[int], more:
             assert impact["known"] == [known]
             assert impact["moved_replica_count"] == plan["moved"], goal
         commands.check(goal)
+
+
+DOWN = {
+    "60-dead3": (3, "in no ISR"),
+    "d-offline": (5, "every replica offline"),
+    "c-sole-in-sync": (34, "only in the ISR of partitions without a leader"),
+}
+
+
+@pytest.mark.parametrize("name", DOWN)
+def test_a_broker_that_is_down_is_named_and_a_plan_that_goes_there_is_refused(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (down, how), commands = DOWN[name], Commands(REAL / "reported" / f"{name}.txt", tmp_path, capsys)
+    _, plan, _ = commands.run("plan", "--only-leaders", out="plan")
+    looks = f"broker {down} ({how}) looks down"
+    assert any(note.startswith(f"{looks}: no replica and no leader goes there") for note in plan["notes"])
+    (view,) = read_named(DumpInput(commands.dump, name)).clusters
+    advised = list(plan_rows(view, [BALANCE, LEADERS]))
+    assert advised
+    assert all(any(note.startswith(looks) for note in row["notes"]) for row in advised)
+    held = zip(view.partitions.topic_index.tolist(), view.partitions.partition_ids.tolist(), strict=True)
+    of, replicas = next(
+        each for each in zip(held, view.partitions.replicas.tolist(), strict=True) if down not in each[1]
+    )
+    entry = {"topic": view.topics[of[0]].name, "partition": of[1], "replicas": [down, *replicas[1:]]}
+    path = tmp_path / "plan" / "plan.json"
+    path.write_text(json.dumps({"version": 1, "partitions": [entry]}))
+    assert run(brokerside, "brokerside", ["plan", "--check", str(tmp_path / "plan")]) == 1
+    err, place = capsys.readouterr().err, f"1 partition, such as {entry['topic']}-{of[1]}"
+    assert f"a broker that is down receives a replica: {place}" in err
+    assert f"a broker that is down becomes the preferred leader: {place}" in err
+    status, _, err = commands.run("impact", str(path))
+    assert status == 1
+    assert f"Targets name broker {down} ({how}); kafka-reassign-partitions --execute refuses" in err
 
 
 def partitions_of(path: Path) -> dict[tuple[str, int], list[int]]:

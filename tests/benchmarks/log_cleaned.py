@@ -24,6 +24,8 @@ from log.storage import FileStorage, SyncPolicy
 from tests.benchmarks.rounds import Took, measured
 
 DIRECTORY: Final = "topic-0"
+RECORD_COUNT: Final = 1_000_000
+KEY_COUNT: Final = 100_000
 BATCH_RECORD_COUNT: Final = 100
 VALUE_SIZE_BYTES: Final = 100
 START_MS: Final = 1_700_000_000_000
@@ -32,13 +34,13 @@ WORDS: Final = ("alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf",
 CONFIG: Final = LogConfig.parse({"cleanup.policy": "compact", "segment.bytes": 16 * MIB})
 
 
-def write_log(folder: Path, codec: Codec, record_count: int, key_count: int) -> None:
+def write_log(folder: Path, codec: Codec) -> None:
     """Write the log that is cleaned; its last segment is empty, so that all records are in rolled ones."""
     chance = np.random.default_rng(SEED)
     folder.mkdir()
     log = open_log(folder)
-    keys = chance.integers(0, key_count, record_count)
-    for start in range(0, record_count, BATCH_RECORD_COUNT):
+    keys = chance.integers(0, KEY_COUNT, RECORD_COUNT)
+    for start in range(0, RECORD_COUNT, BATCH_RECORD_COUNT):
         numbers = chance.integers(0, len(WORDS), (BATCH_RECORD_COUNT, VALUE_SIZE_BYTES // 4))
         records = [
             Record(
