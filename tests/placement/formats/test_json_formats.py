@@ -55,6 +55,7 @@ WHOLE = "allowed are whole numbers from 0 to"
         ({**PLAN, "partition": 10**12}, f"partition is 1000000000000; {WHOLE} 10000000"),
         ({**PLAN, "partition": True}, f"partition is true; {WHOLE} 10000000"),
         ({**PLAN, "partition": 1.0}, f"partition is 1.0; {WHOLE} 10000000"),
+        ({**PLAN, "replicas": [True]}, f"a broker id in replicas is true; {WHOLE} 2147483647"),
         ({**PLAN, "replicas": []}, "the list of replicas is empty"),
         ({**PLAN, "replicas": [1, 1]}, "replicas names broker 1 twice"),
         ({"topic": "a", "partition": 0}, "replicas is missing; it is a list of broker ids"),

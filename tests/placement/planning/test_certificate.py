@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import itertools
 from collections.abc import Sequence
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import attrs
@@ -15,14 +12,12 @@ import pytest
 
 from broker.cluster import ClusterView
 from broker.ids import BrokerId
-from placement.planning import byte_bounds, certificate, check, given, question
 from placement.planning.certificate import Proof, adds_up, lower_bound
 from placement.planning.check import faults
 from placement.planning.given import Given, replica_question
 from placement.planning.goal import Goal
 from placement.planning.plan import Plan, make_plan
 from placement.planning.question import FAR, Question
-from tests.placement.planning.cases import SOLVER
 from tests.placement.planning.test_plan import SEEDS, planned, view_of
 
 
@@ -32,13 +27,6 @@ def plan() -> Plan:
     rows = [[n % 2, 2 + n % 2, 4 + n // 6] for n in range(12)]
     view = view_of(rows, {0: "a", 1: "a", 2: "b", 3: "b", 4: "c", 5: "c", 6: "a"})
     return make_plan(view, Goal(remove=(BrokerId(1),)))
-
-
-@pytest.mark.parametrize("module", [check, given, certificate, question, byte_bounds])
-def test_the_checker_imports_no_solver(module: ModuleType) -> None:
-    tree = ast.parse(Path(str(module.__file__)).read_text())
-    imported = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert not {name.rpartition(".")[2] for name in imported} & SOLVER
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The same plan gives the same batches, files and findings in processes with different hash seeds."""
+"""The same input gives the same plans, batches, files and findings in processes with different hash seeds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ from placement.planning.findings import findings
 from placement.planning.impact import impact
 from placement.planning.schedule import Limits, schedule
 from tests.placement.planning.cases import random_plan, random_view
+from tests.placement.planning.test_plan import planned
 
+for seed in range(60):
+    plan = planned(seed)
+    print(None if plan is None else (plan.reassignment.rows.tolist(), plan.reassignment.replicas.tolist()))
 for seed in range(20):
     chance = random.Random(seed)
     plan = random_plan(chance, random_view(chance))

@@ -98,7 +98,6 @@ def test_a_partition_without_a_leader_is_copied_from_its_first_replica() -> None
         ([1], [[3, 3]], "the target of t-1 names a broker twice"),
         ([1], [[-1, 3]], "the target of t-1 has no replica at its beginning"),
         ([1], [[1, -1, 3]], "the padding of a target stands between its replicas"),
-        ([0, 1], [[1]], "2 rows need as many targets; there are 1"),
     ],
 )
 def test_an_impossible_target_is_refused(rows: list[int], targets: list[list[int]], words: str) -> None:
