@@ -109,8 +109,3 @@ def effective_by_row(min_isr: NDArray[Number], replica_count: NDArray[Any]) -> N
     """Return the effective min.insync.replicas of each partition; MIN_ISR_UNKNOWN stays."""
     effective: NDArray[Number] = np.minimum(min_isr, replica_count).astype(min_isr.dtype)
     return effective
-
-
-def shown_or_given(shown: NDArray[Number], given: int | None) -> NDArray[Number]:
-    """Return the values that dumps show, `given` where one shows none (MIN_ISR_UNKNOWN)."""
-    return shown if given is None else np.where(shown >= 0, shown, shown.dtype.type(given))

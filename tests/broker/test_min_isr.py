@@ -13,7 +13,6 @@ from broker.min_isr import (
     effective_min_isr,
     min_isr,
     min_isr_by_topic,
-    shown_or_given,
     with_min_isr,
 )
 
@@ -39,10 +38,7 @@ def test_the_first_source_that_has_a_number_decides(
 def test_topics_that_show_none_have_the_given_one_or_none() -> None:
     topics = [TopicView("a", min_insync_replicas=2), TopicView("b")]
     assert min_isr_by_topic(topics).tolist() == [2, -1]
-    assert (
-        min_isr_by_topic(topics, given=3).tolist() == shown_or_given(np.array([2, -1], np.int32), 3).tolist() == [2, 3]
-    )
-    assert shown_or_given(min_isr_by_topic(topics), None).tolist() == [2, -1]
+    assert min_isr_by_topic(topics, given=3).tolist() == [2, 3]
     view = ClusterView(name="c", source="s", format="f", brokers=(), topics=tuple(topics))
     assert [topic.min_insync_replicas for topic in with_min_isr(view, 3).topics] == [2, 3]
     assert with_min_isr(view, None) is view
