@@ -12,6 +12,7 @@ import attrs
 from broker.error_codes import ErrorCode
 from broker.group.members import UNKNOWN_MEMBER, InstanceId, MemberId
 from broker.group.offsets import Commit
+from broker.group.records import CommittedOffset
 from broker.ids import BrokerId, Offset, TopicPartition
 
 NO_COORDINATOR = BrokerId(-1)
@@ -60,7 +61,38 @@ class OffsetFetchRequest:
 
 @attrs.frozen
 class OffsetFetchResponse:
-    """Answer an OffsetFetch in the order of the request; None where no offset is committed."""
+    """Answer an OffsetFetch in the order of the request; None where no offset is committed.
+
+    `committed` are the same offsets with their metadata and leader epochs, which no consumer here reads.
+    """
 
     offsets: tuple[Offset | None, ...] = ()
+    error: ErrorCode = ErrorCode.NONE
+    committed: tuple[CommittedOffset | None, ...] = attrs.field(default=(), eq=False)
+
+
+@attrs.frozen
+class DeleteGroupRequest:
+    """Delete a group without members, and its offsets."""
+
+
+@attrs.frozen
+class DeleteGroupResponse:
+    """Answer a DeleteGroups for one group."""
+
+    error: ErrorCode = ErrorCode.NONE
+
+
+@attrs.frozen
+class OffsetDeleteRequest:
+    """Delete committed offsets of topics to which no member subscribes."""
+
+    partitions: tuple[TopicPartition, ...]
+
+
+@attrs.frozen
+class OffsetDeleteResponse:
+    """Answer an OffsetDelete with an error for the group, or for each partition in the order of the request."""
+
+    errors: tuple[ErrorCode, ...] = ()
     error: ErrorCode = ErrorCode.NONE

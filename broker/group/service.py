@@ -16,7 +16,7 @@ a timer has changed it; the group checks a commit, which is applied once it is s
 Example: a member joins, and its response waits for `Append(1, …)`; after `stored(1, NOT_COORDINATOR, …)` the response
 is an error.
 
-Left out: several groups in one, transactions, deletion of groups.
+Left out: several groups in one, transactions.
 
 Source: GroupCoordinatorService, GroupCoordinatorShard, OffsetMetadataManager and CoordinatorRuntime, 4.0.1.
 """
@@ -48,6 +48,7 @@ from broker.group.classic import (
     Ticket,
 )
 from broker.group.classic import Output as ClassicOutput
+from broker.group.classic.group import CONSUMER
 from broker.group.consumer import (
     ConsumerCoordinator,
     ConsumerGroup,
@@ -57,7 +58,16 @@ from broker.group.consumer import (
     new_group,
 )
 from broker.group.members import Departure, GroupRecord, MemberId
-from broker.group.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse
+from broker.group.messages import (
+    DeleteGroupRequest,
+    DeleteGroupResponse,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
 from broker.group.offsets import CommittedOffsets, ExpiryRule, OffsetOptions
 from broker.group.protocol import read_subscription
 from broker.group.records import CommittedOffset, OffsetKey
@@ -82,6 +92,8 @@ Request: TypeAlias = (
     | ConsumerGroupHeartbeatRequest
     | OffsetCommitRequest
     | OffsetFetchRequest
+    | DeleteGroupRequest
+    | OffsetDeleteRequest
 )
 Response: TypeAlias = (
     JoinGroupResponse
@@ -91,6 +103,8 @@ Response: TypeAlias = (
     | ConsumerGroupHeartbeatResponse
     | OffsetCommitResponse
     | OffsetFetchResponse
+    | DeleteGroupResponse
+    | OffsetDeleteResponse
 )
 
 
@@ -102,7 +116,14 @@ class OffsetRecord:
     value: CommittedOffset | None
 
 
-GroupEntry: TypeAlias = GroupRecord | ConsumerGroup | OffsetRecord
+@attrs.frozen
+class GroupRemoval:
+    """Remove a group, of either protocol."""
+
+    group_id: str
+
+
+GroupEntry: TypeAlias = GroupRecord | ConsumerGroup | OffsetRecord | GroupRemoval
 """A stored entry of a group; the newest of each kind, and of each offset key, is valid."""
 
 
@@ -159,6 +180,13 @@ class GroupService:
         return self.classic.group.state is GroupState.EMPTY and not self.consumer.group.is_new
 
     @property
+    def is_known(self) -> bool:
+        """Return whether there is such a group: it has had members, or has committed offsets."""
+        classic = self.classic.group
+        has_been_joined = bool(classic.members or classic.pending_joins or classic.generation)
+        return has_been_joined or not self.consumer.group.is_new or bool(self.offsets.of_group(self.group_id))
+
+    @property
     def members(self) -> Mapping[MemberId, str]:
         """Return the members, each with its client id."""
         if self.is_consumer_group:
@@ -192,6 +220,8 @@ class GroupService:
                     self.consumer.group = self._kept = entry
                 case OffsetRecord():
                     self._apply(entry)
+                case GroupRemoval():
+                    self._forget_group()
         self.classic.loaded(now_ms)
         self.consumer.loaded(now_ms)
         self._check_ms = TimeMs(now_ms + EXPIRY_CHECK_MS)
@@ -206,6 +236,10 @@ class GroupService:
                 self._commit(ticket, request, now_ms)
             case OffsetFetchRequest():
                 self._outputs.append(Reply(ticket, self._fetch(request)))
+            case DeleteGroupRequest():
+                self._delete(ticket)
+            case OffsetDeleteRequest():
+                self._delete_offsets(ticket, request)
             case _:
                 if isinstance(request, JoinGroupRequest) and self.consumer.group.members:
                     refusal = JoinGroupResponse(ticket=ticket, error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
@@ -360,8 +394,73 @@ class GroupService:
             error = self.consumer.group.commit_error(request.member_id, request.generation)
             if error is not ErrorCode.NONE:
                 return OffsetFetchResponse(error=error)
-        found = (self.offsets.fetch(self.group_id, partition) for partition in request.partitions)
-        return OffsetFetchResponse(tuple(None if one is None else one.offset for one in found))
+        found = tuple(self.offsets.fetch(self.group_id, partition) for partition in request.partitions)
+        return OffsetFetchResponse(tuple(None if one is None else one.offset for one in found), committed=found)
+
+    # Deletion.
+
+    def _delete(self, ticket: Ticket) -> None:
+        error = ErrorCode.NONE if self.is_known else ErrorCode.GROUP_ID_NOT_FOUND
+        if self.members or self.classic.group.pending_joins:
+            error = ErrorCode.NON_EMPTY_GROUP
+        if error is not ErrorCode.NONE:
+            self._outputs.append(Reply(ticket, DeleteGroupResponse(error)))
+            return
+        offsets = tuple(
+            OffsetRecord(OffsetKey(self.group_id, each.topic, each.partition), None)
+            for each in sorted(self.offsets.of_group(self.group_id))
+        )
+
+        def answer(failure: ErrorCode, at_ms: TimeMs) -> None:
+            self._forget(offsets, failure)
+            if failure is ErrorCode.NONE:
+                self._forget_group()
+            error = ErrorCode.NONE if failure is ErrorCode.NONE else _error_of_append(failure)
+            self._outputs.append(Reply(ticket, DeleteGroupResponse(error)))
+
+        self._append((*offsets, GroupRemoval(self.group_id)), answer)
+
+    def _forget_group(self) -> None:
+        context = self.consumer.context
+        self.classic = ClassicCoordinator(ClassicGroup(self.group_id), self.classic.options, self._entropy)
+        self.consumer.group = self._kept = new_group(self.group_id, context.options.release)
+
+    def _delete_offsets(self, ticket: Ticket, request: OffsetDeleteRequest) -> None:
+        """Delete the offsets of partitions to whose topics no member subscribes (KIP-496)."""
+        subscribed = self._subscribed()
+        if not self.is_known or subscribed is None:
+            error = ErrorCode.NON_EMPTY_GROUP if self.is_known else ErrorCode.GROUP_ID_NOT_FOUND
+            self._outputs.append(Reply(ticket, OffsetDeleteResponse(error=error)))
+            return
+        errors = tuple(
+            ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if each.topic in subscribed else ErrorCode.NONE
+            for each in request.partitions
+        )
+        held = self.offsets.of_group(self.group_id)
+        entries = tuple(
+            OffsetRecord(OffsetKey(self.group_id, each.topic, each.partition), None)
+            for each, error in zip(request.partitions, errors, strict=True)
+            if error is ErrorCode.NONE and each in held
+        )
+
+        def answer(failure: ErrorCode, at_ms: TimeMs) -> None:
+            self._forget(entries, failure)
+            error = ErrorCode.NONE if failure is ErrorCode.NONE else _error_of_append(failure)
+            self._outputs.append(Reply(ticket, OffsetDeleteResponse(errors, error)))
+
+        self._append(entries, answer)
+
+    def _subscribed(self) -> frozenset[str] | None:
+        """Return the topics that members subscribe to; None for members that are no consumers."""
+        if self.is_consumer_group:
+            return self.consumer.group.subscribed_topics()
+        group = self.classic.group
+        if not group.members:
+            return frozenset()
+        rule = self.expiry_rule()
+        if group.protocol_type != CONSUMER:
+            return None
+        return frozenset() if rule is None else rule.kept_topics
 
     def expiry_rule(self) -> ExpiryRule | None:
         """Return the rule by which the group's offsets expire now; None if they do not expire."""

@@ -26,6 +26,7 @@ from replication.roles.messages import (
     AlterPartition,
     BrokerHeartbeat,
     BrokerRegistration,
+    ConfigRecord,
     Incarnation,
     MetadataRecord,
     PartitionRecord,
@@ -97,6 +98,8 @@ class RecordReader:
         while self.offset < len(log):
             record = log[self.offset]
             self.offset += 1
+            if isinstance(record, ConfigRecord):
+                continue
             if isinstance(record, PartitionRemoved):
                 del self._partitions[record.partition]
                 self._eligible.pop(record.partition, None)

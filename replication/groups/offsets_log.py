@@ -22,10 +22,11 @@ from broker.group.consumer.records import (
     TopicIds,
     applied,
     changes,
+    group_keys,
     read_consumer_key,
 )
 from broker.group.records import GroupKey, OffsetKey, read_committed_offset, read_group, read_key, write_group
-from broker.group.service import GroupEntry, OffsetRecord
+from broker.group.service import GroupEntry, GroupRemoval, OffsetRecord
 from broker.ids import Offset
 from broker.units import MIB, TimeMs
 from log.batches.build import BatchSpec, build_batch
@@ -89,6 +90,8 @@ class Journal:
         for entry in entries:
             if isinstance(entry, ConsumerGroup):
                 self._written[entry.group_id] = entry
+            elif isinstance(entry, GroupRemoval):
+                self._written.pop(entry.group_id, None)
 
     def read(self, records: Iterable[tuple[Offset, OffsetsRecord]], high_watermark: Offset) -> dict[str, StoredGroup]:
         """Return the groups in the records, by group id; raise CorruptDataError for a record in another form."""
@@ -107,8 +110,8 @@ class Journal:
             return
         key = read_key(record.key)
         if isinstance(key, GroupKey):
-            assert record.value is not None, "nobody deletes groups"
-            groups.setdefault(key.group_id, StoredGroup()).classic = read_group(key.group_id, record.value)
+            group = groups.setdefault(key.group_id, StoredGroup())
+            group.classic = None if record.value is None else read_group(key.group_id, record.value)
         elif isinstance(key, OffsetKey):
             group = groups.setdefault(key.group_id, StoredGroup())
             entry = OffsetRecord(key, None if record.value is None else read_committed_offset(record.value))
@@ -128,6 +131,10 @@ class Journal:
                 yield OffsetsRecord(GroupKey(entry.group_id).to_bytes(), write_group(entry))
             case OffsetRecord():
                 yield OffsetsRecord(entry.key.to_bytes(), None if entry.value is None else entry.value.to_bytes())
+            case GroupRemoval():
+                yield OffsetsRecord(GroupKey(entry.group_id).to_bytes(), None)
+                if entry.group_id in self._written:
+                    yield from (OffsetsRecord(key.to_bytes(), None) for key in group_keys(entry.group_id))
             case ConsumerGroup():
                 self._add_topics(entry.topics)
                 before = self._written.get(entry.group_id, ConsumerGroup(group_id=entry.group_id))

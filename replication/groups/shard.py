@@ -59,7 +59,16 @@ from broker.group.consumer import (
     ConsumerOptions,
     GroupContext,
 )
-from broker.group.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse
+from broker.group.messages import (
+    DeleteGroupRequest,
+    DeleteGroupResponse,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
 from broker.group.offsets import OffsetOptions
 from broker.group.service import (
     Append,
@@ -127,6 +136,10 @@ def refusal(request: Request, ticket: Ticket, error: ErrorCode) -> Response:
             return OffsetCommitResponse((error,) * len(request.commits))
         case OffsetFetchRequest():
             return OffsetFetchResponse(error=error)
+        case DeleteGroupRequest():
+            return DeleteGroupResponse(error)
+        case OffsetDeleteRequest():
+            return OffsetDeleteResponse(error=error)
 
 
 Finish: TypeAlias = Callable[[ErrorCode, TimeMs], tuple[Output, ...]]

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import attrs
+
 from broker.error_codes import ErrorCode
 from broker.errors import UsageError
 from broker.ids import NO_LEADER, BrokerEpoch, LeaderEpoch, Offset
@@ -306,6 +308,8 @@ class BrokerRole:
             self._leave(partition)
             self.start.drop_log(partition)
         elif new_state.leader == self.broker:
+            if isinstance(role, LeaderRole):
+                role.configure(self._settings_of(partition))
             self._lead(partition, new_state, moment, out)
         else:
             self._follow(partition, new_state, moment, out)
@@ -344,7 +348,8 @@ class BrokerRole:
         if not isinstance(role, LeaderRole):
             assert self.epoch is not None
             replica_role = self._next_replica_role(partition, ReplicaRoleInput.MAKE_LEADER)
-            role = self.roles[partition] = LeaderRole(partition, leading.state, log, self.epoch, self.role_settings)
+            role = LeaderRole(partition, leading.state, log, self.epoch, self._settings_of(partition))
+            self.roles[partition] = role
             assert role.replica_role is replica_role, replica_role
         role.renew(leading.state, moment, out)
 
@@ -364,6 +369,13 @@ class BrokerRole:
             role.replica_role = was
             self.roles[partition] = role
         role.follow(following, moment, out)
+
+    def _settings_of(self, partition: int) -> RoleSettings:
+        """Return the settings of a partition, with those of its topic."""
+        settings = self.image.settings_of(partition, self.role_settings.settings)
+        if settings is self.role_settings.settings:
+            return self.role_settings
+        return attrs.evolve(self.role_settings, settings=settings)
 
     def _log_of(self, partition: int) -> ReplicaLog:
         role = self.roles.get(partition)

@@ -29,6 +29,7 @@ from broker.registration import (
 from broker.units import TimeMs
 from replication.roles.messages import (
     Address,
+    AlterConfigs,
     AlterPartition,
     AlterPartitionReassignments,
     AlterPartitionReassignmentsResponse,
@@ -147,6 +148,8 @@ class ControllerRole:
             _answer(sender, ElectLeadersResponse(message.partition, self._elect(message)), out)
         elif isinstance(message, CreateTopic):
             self._create(message)
+        elif isinstance(message, AlterConfigs):
+            self._write(message.config)
         elif isinstance(message, DeleteTopic):
             if message.partition in self.image.partitions:
                 self._write(PartitionRemoved(message.partition))
@@ -390,7 +393,7 @@ class ControllerRole:
 
     def settings_of(self, partition: int) -> PartitionSettings:
         """Return a partition's settings, with the replica count of the topic's first partition if it is another."""
-        settings, topics = self.role_settings.settings, self.image.topics
+        settings, topics = self.image.settings_of(partition, self.role_settings.settings), self.image.topics
         topic = topics[partition]
         first = min(each for each, name in topics.items() if name == topic)
         replica_count = len(self.image.partitions[first].replicas)

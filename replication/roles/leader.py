@@ -16,7 +16,7 @@ from broker.error_codes import ErrorCode
 from broker.errors import BrokersideError
 from broker.ids import BrokerEpoch, BrokerId, Offset
 from broker.values import value
-from log.errors import StorageError
+from log.errors import RecordValidationError, StorageError
 from replication.roles.messages import (
     CONTROLLER,
     Address,
@@ -59,6 +59,17 @@ from replication.rules.truncation import answer_epoch_end
 
 _NO_ERROR: Final = ErrorCode.NONE
 """The error NONE, looked up once, as the access to an enum member costs as much as making a message."""
+_BY_CLASS: Final = {
+    "CorruptRecordException": ErrorCode.CORRUPT_MESSAGE,
+    "InvalidRecordException": ErrorCode.INVALID_RECORD,
+    "InvalidTimestampException": ErrorCode.INVALID_TIMESTAMP,
+    "RecordTooLargeException": ErrorCode.MESSAGE_TOO_LARGE,
+    "RecordBatchTooLargeException": ErrorCode.RECORD_LIST_TOO_LARGE,
+    "OutOfOrderSequenceException": ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    "InvalidProducerEpochException": ErrorCode.INVALID_PRODUCER_EPOCH,
+    "InvalidTxnStateException": ErrorCode.INVALID_TXN_STATE,
+}
+"""The error by which a client hears of an exception of the log."""
 _NOTHING_SENT: Final = Offset(-1)
 
 
@@ -78,6 +89,14 @@ class WaitingWrite:
     sender: Address
     offset: Offset
     end_offset: Offset
+
+
+def error_of_append(refused: BrokersideError) -> ErrorCode:
+    """Return the error that answers a write which the log refuses; UNKNOWN_SERVER_ERROR for what Kafka has none."""
+    if isinstance(refused, RecordValidationError):
+        return ErrorCode.INVALID_TIMESTAMP if refused.has_invalid_timestamp else ErrorCode.INVALID_RECORD
+    name = getattr(refused, "kafka_class", "").rpartition(".")[2]
+    return _BY_CLASS.get(name, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 class LeaderRole:
@@ -108,6 +127,12 @@ class LeaderRole:
     def begin_session(self, broker_epoch: BrokerEpoch) -> None:
         """Send the broker epoch of a new session in every later request."""
         self.broker_epoch = broker_epoch
+
+    def configure(self, role_settings: RoleSettings) -> None:
+        """Take the settings of the partition's topic, which have changed."""
+        if role_settings != self._role_settings:
+            self._role_settings = role_settings
+            self._fetches = FollowerFetchHandler(role_settings.settings)
 
     # Followers.
 
@@ -166,7 +191,9 @@ class LeaderRole:
         """Append or refuse a write; answer acks=1 at once, acks=all once it is committed, acks=0 never."""
         error = self.append(write, sender, moment, out)
         if error is not _NO_ERROR:
-            self._answer(write, sender, end_of_write(WriteState.RECEIVED, REFUSALS[error]), out)
+            event = REFUSALS.get(error)
+            answer = error if event is None else end_of_write(WriteState.RECEIVED, event)
+            self._answer(write, sender, answer, out)
 
     def append(self, write: Produce, sender: Address, moment: Moment, out: Outbox) -> ErrorCode:
         """Append a write and return NONE, its response being sent later; or return the error for a refused write."""
@@ -177,9 +204,8 @@ class LeaderRole:
             info = self.log.append_as_leader(write.records, self.state.leader_epoch, moment.now_ms)
         except StorageError:
             raise  # The broker loses the directory.
-        except BrokersideError:
-            # Of what clients of the simulation send only a sequence out of order is refused: nothing was written.
-            return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        except BrokersideError as refused:
+            return error_of_append(refused)  # Nothing was written.
         self.advance(moment, out)
         end_offset = Offset(info.last_offset + 1)
         event = APPENDED[write.acks]

@@ -58,6 +58,12 @@ class Message:
     __slots__ = ()
 
 
+class HostedMessage(Message):
+    """Mark a message between brokers' hosted roles and their clients; see `replication.roles.hosted`."""
+
+    __slots__ = ()
+
+
 class ReplicaMessage(Message):
     """Mark a message that changes nothing on a broker but its replica of the message's partition."""
 
@@ -213,7 +219,16 @@ class BrokerRecord:
     status: BrokerStatus
 
 
-MetadataRecord: TypeAlias = PartitionRecord | PartitionRemoved | BrokerRecord
+@value
+class ConfigRecord:
+    """Record the settings of a partition's topic in the metadata log, None where those of the brokers hold."""
+
+    partition: int
+    min_isr: int | None = None
+    unclean_election: bool | None = None
+
+
+MetadataRecord: TypeAlias = PartitionRecord | PartitionRemoved | BrokerRecord | ConfigRecord
 
 
 @value
@@ -325,11 +340,18 @@ class AlterPartitionReassignments(Message):
 
 
 @value
-class AlterPartitionReassignmentsResponse(Message):
+class AlterPartitionReassignmentsResponse(HostedMessage):
     """The controller answers AlterPartitionReassignments."""
 
     partition: int
     error: ErrorCode
+
+
+@value
+class AlterConfigs(Message):
+    """An operator changes the settings of a partition's topic."""
+
+    config: ConfigRecord
 
 
 @value
@@ -341,7 +363,7 @@ class ElectLeaders(Message):
 
 
 @value
-class ElectLeadersResponse(Message):
+class ElectLeadersResponse(HostedMessage):
     """The controller answers ElectLeaders."""
 
     partition: int
@@ -417,12 +439,6 @@ class SessionsDue(Message):
 @value
 class BalanceDue(Message):
     """Tell the controller to elect preferred leaders, and leaders for leaderless partitions."""
-
-
-class HostedMessage(Message):
-    """Mark a message between brokers' hosted roles and their clients; see `replication.roles.hosted`."""
-
-    __slots__ = ()
 
 
 @value

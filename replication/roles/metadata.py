@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import attrs
+
 from broker.ids import BrokerId
-from replication.roles.messages import MetadataRecord, PartitionRecord, PartitionRemoved
+from replication.roles.messages import ConfigRecord, MetadataRecord, PartitionRecord, PartitionRemoved
 from replication.rules.partition import BrokerStatus, PartitionState
+from replication.rules.settings import PartitionSettings
 
 
 class MetadataImage:
@@ -23,6 +26,8 @@ class MetadataImage:
         self.partitions: dict[int, PartitionState] = {}
         self.topics: dict[int, str] = {}
         """The name of each partition's topic."""
+        self.configs: dict[int, ConfigRecord] = {}
+        """The settings of the partitions whose topic has some of its own."""
 
     def apply(self, records: Iterable[MetadataRecord]) -> tuple[int, ...]:
         """Apply records; return the partitions that they change, ascending."""
@@ -38,7 +43,22 @@ class MetadataImage:
             elif isinstance(record, PartitionRemoved):
                 del self.partitions[record.partition]
                 del self.topics[record.partition]
+                self.configs.pop(record.partition, None)
                 changed.add(record.partition)
+            elif isinstance(record, ConfigRecord):
+                self.configs[record.partition] = record
+                changed |= {record.partition} & self.partitions.keys()
             else:
                 self.brokers = {**self.brokers, record.broker: record.status}
         return tuple(sorted(changed))
+
+    def settings_of(self, partition: int, settings: PartitionSettings) -> PartitionSettings:
+        """Return a partition's settings, where `settings` are those of the brokers."""
+        own = self.configs.get(partition)
+        if own is None:
+            return settings
+        return attrs.evolve(
+            settings,
+            min_isr=settings.min_isr if own.min_isr is None else own.min_isr,
+            unclean_election=settings.unclean_election if own.unclean_election is None else own.unclean_election,
+        )

@@ -18,6 +18,7 @@ from replication.roles.messages import (
     AlterPartitionReassignments,
     BrokerHeartbeat,
     BrokerRegistration,
+    ConfigRecord,
     Message,
     MetadataRecord,
     NodeId,
@@ -120,6 +121,8 @@ def record_text(record: MetadataRecord) -> str:
         )
     if isinstance(record, PartitionRemoved):
         return f"partition {record.partition}: its topic is deleted"
+    if isinstance(record, ConfigRecord):
+        return f"partition {record.partition}: min ISR {record.min_isr}, unclean elections {record.unclean_election}"
     status = record.status
     standing = "fenced" if status.fenced else "stopping" if status.shutting_down else "unfenced"
     return f"broker {record.broker} is {standing} (epoch {status.epoch})"

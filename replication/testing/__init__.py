@@ -9,6 +9,10 @@
 - served: The table of requests that are served, by API and version.
 - records_api: Produce, Fetch, ListOffsets, OffsetForLeaderEpoch, InitProducerId.
 - groups_api: Requests of groups, classic and KIP-848, and of their offsets.
+- group_admin_api: Groups listed, described and deleted.
+- log_admin_api: DescribeLogDirs and DeleteRecords.
+- configs_api: DescribeConfigs and IncrementalAlterConfigs.
+- reassignment_api: Partitions moved, and leaders elected.
 - metadata_api: ApiVersions, Metadata, DescribeCluster; topics created, grown and deleted.
 - gateway: The hosted role that answers clients on one broker.
 - topics: Names, ids and partition numbers of the topics.

@@ -136,7 +136,7 @@ def _conversion(hint: Any, field: dataclasses.Field[Any]) -> Callable[[Any], obj
         return lambda ms: timedelta(milliseconds=ms)
     if kind == "error_code":
         return WireErrorCode
-    return tuple if _is_tuple(hint) else _as_it_is
+    return _listed if _is_tuple(hint) else _as_it_is
 
 
 _ZEROS: Final[Mapping[str, object]] = {
@@ -168,6 +168,10 @@ def _is_tuple(hint: Any) -> bool:
 def _leaves(hint: Any) -> tuple[Any, ...]:
     inner = typing.get_args(hint)
     return tuple(leaf for each in inner for leaf in _leaves(each)) if inner else (hint,)
+
+
+def _listed(values: Any) -> object:
+    return None if values is None else tuple(values)
 
 
 def _as_it_is(value: object) -> object:

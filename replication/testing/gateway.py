@@ -15,19 +15,32 @@ Source: Kafka core KafkaApis, SocketServer.processNewResponses, DelayedFetch, De
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from datetime import timedelta
+from typing import Any, Protocol
 
 import attrs
 
 from broker.error_codes import ErrorCode
 from broker.group.classic import Ticket
-from broker.ids import BrokerId, LeaderEpoch
+from broker.ids import BrokerId, LeaderEpoch, Offset
 from broker.units import DurationMs, TimeMs
 from replication.groups.client.messages import Request as GroupBody
 from replication.groups.client.messages import Response as GroupAnswer
 from replication.groups.connections import GroupRequest, GroupResponse
+from replication.retention.messages import DeleteRecords, DeleteRecordsResponse
 from replication.roles.broker_role import BrokerRole
-from replication.roles.messages import Address, HostedMessage, Message, NodeId, ProduceResponse
+from replication.roles.messages import (
+    CONTROLLER,
+    Address,
+    AlterPartitionReassignments,
+    AlterPartitionReassignmentsResponse,
+    ElectLeaders,
+    ElectLeadersResponse,
+    HostedMessage,
+    Message,
+    NodeId,
+    ProduceResponse,
+)
 from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
 from replication.rules.partition import FollowerState, LeaderState
@@ -85,6 +98,17 @@ class Call:
         """Send the response."""
         out.send(self.caller, ClientResponse(self.number, values))
 
+    @property
+    def timeout_ms(self) -> int:
+        """Return how long the client lets the request take."""
+        timeout: timedelta = self.request.body.timeout
+        return round(timeout.total_seconds() * 1_000)
+
+
+def authorized(call: Call, operations: int, what: str = "include_authorized_operations") -> dict[str, object]:
+    """Return the operations that a client may carry out, as a field of a response, where the client asks for them."""
+    return {"authorized_operations": operations} if getattr(call.request.body, what, False) else {}
+
 
 class Waiting(Protocol):
     """Define a request that waits for something to happen on its broker."""
@@ -116,6 +140,12 @@ class Shared:
     """num.partitions."""
     default_factor: int = 1
     """default.replication.factor."""
+    static_configs: Mapping[str, str] = attrs.field(factory=dict)
+    """The settings in every broker's server.properties."""
+    altered: dict[tuple[int, str], dict[str, str]] = attrs.field(factory=dict)
+    """The settings of brokers and groups that clients altered, by kind and name."""
+    configure_logs: Callable[[tuple[int, ...], Mapping[str, Any]], None]
+    """Sets the settings of the logs of partitions, by Kafka's names; those not named are the brokers'."""
     cluster_id: str = "simulated-cluster-0000"
 
 
@@ -128,6 +158,8 @@ class Gateway:
         self._waiting: dict[int, Waiting] = {}
         self._writes: dict[tuple[int, int], Callable[[ProduceResponse, Outbox], None]] = {}
         self._group_requests: dict[int, Callable[[GroupAnswer, Outbox], None]] = {}
+        self._orders: dict[tuple[type[Message], int], list[Callable[[ErrorCode, Outbox], None]]] = {}
+        self._deletions: dict[int, Callable[[DeleteRecordsResponse, Outbox], None]] = {}
         self._count = 0
         self._session = int(broker.start.incarnation.rpartition("/")[2])
 
@@ -140,6 +172,13 @@ class Gateway:
     def topics(self) -> Topics:
         """Return the topics of the cluster."""
         return self.shared.topics
+
+    @property
+    def static_configs(self) -> Mapping[str, str]:
+        """Return the settings in this broker's server.properties."""
+        own = {"node.id": str(self.broker.broker)}
+        rack = self.shared.endpoints[self.broker.broker].rack
+        return {**self.shared.static_configs, **own, **({} if rack is None else {"broker.rack": rack})}
 
     # Events.
 
@@ -156,6 +195,14 @@ class Gateway:
             answer = self._group_requests.pop(message.ticket, None)
             if answer is not None:
                 answer(message.response, out)
+        elif isinstance(message, AlterPartitionReassignmentsResponse | ElectLeadersResponse):
+            waiting_orders = self._orders.get((type(message), message.partition))
+            if waiting_orders:
+                waiting_orders.pop(0)(message.error, out)
+        elif isinstance(message, DeleteRecordsResponse):
+            deleted = self._deletions.pop(message.number, None)
+            if deleted is not None:
+                deleted(message, out)
         elif isinstance(message, WaitOver):
             waiting = self._waiting.pop(message.number, None)
             if waiting is not None and not waiting.is_done(out):
@@ -204,6 +251,27 @@ class Gateway:
         floor = min(self._group_requests)
         node = self.address.node
         out.send(self.address, GroupRequest(node, self._session, Ticket(ticket), Ticket(floor), group_id, body))
+
+    def order(
+        self,
+        order: AlterPartitionReassignments | ElectLeaders,
+        number: int,
+        answer: Callable[[ErrorCode, Outbox], None],
+        out: Outbox,
+    ) -> None:
+        """Send an order about a partition to the controller; `answer` gets its error."""
+        is_move = isinstance(order, AlterPartitionReassignments)
+        response = AlterPartitionReassignmentsResponse if is_move else ElectLeadersResponse
+        self._orders.setdefault((response, number), []).append(answer)
+        out.send(Address(CONTROLLER), order)
+
+    def delete_records(
+        self, number: int, offset: Offset, answer: Callable[[DeleteRecordsResponse, Outbox], None], out: Outbox
+    ) -> None:
+        """Have the log manager of this broker delete the records of a partition below an offset."""
+        self._count += 1
+        self._deletions[self._count] = answer
+        out.send(self.address, DeleteRecords(number, self._count, offset))
 
     def replica(self, number: int) -> tuple[LeaderState | FollowerState, ReplicaLog] | ErrorCode:
         """Return the state and log of a replica; the error if this broker has none that is online."""

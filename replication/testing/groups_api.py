@@ -26,6 +26,7 @@ from broker.group.consumer import ConsumerGroupHeartbeatRequest, ConsumerGroupHe
 from broker.group.members import InstanceId, MemberId
 from broker.group.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse
 from broker.group.offsets import Commit
+from broker.group.records import CommittedOffset
 from broker.ids import NO_LEADER, LeaderEpoch, Offset, PartitionId, TopicPartition
 from broker.units import DurationMs
 from replication.roles.outbox import Outbox
@@ -307,21 +308,30 @@ def _fetch_group(call: Call, asked: Any, take: Callable[[Values, Outbox], None],
 
     def answer(response: Any, out: Outbox) -> None:
         assert isinstance(response, OffsetFetchResponse), response
-        offsets = response.offsets or (None,) * len(places)
+        is_refused = response.error is not ErrorCode.NONE
+        found = (None,) * len(places) if is_refused else response.committed
         topics = []
-        for name, pairs in groupby(zip(places, offsets, strict=True), key=lambda pair: pair[0].topic):
-            values = [
-                {"partition_index": place.partition, "committed_offset": -1 if offset is None else offset}
-                for place, offset in pairs
-                if asked.topics is not None or offset is not None
-            ]
+        for name, pairs in groupby(zip(places, found, strict=True), key=lambda pair: pair[0].topic):
+            values = [_committed(place, each) for place, each in pairs if asked.topics is not None or each is not None]
             if values:
-                topics.append({"name": name, "partitions": [{**each, "metadata": ""} for each in values]})
+                topics.append({"name": name, "partitions": values})
         take({"topics": topics, "error_code": response.error}, out)
 
     member_id, epoch = getattr(asked, "member_id", None), getattr(asked, "member_epoch", -1)
     request = OffsetFetchRequest(partitions=places, member_id=MemberId(member_id or ""), generation=epoch)
     call.gateway.ask_group(asked.group_id, request, answer, out)
+
+
+def _committed(place: TopicPartition, found: CommittedOffset | None) -> Values:
+    """Return one partition's committed offset, -1 for none."""
+    if found is None:
+        return {"partition_index": place.partition, "committed_offset": -1, "metadata": ""}
+    return {
+        "partition_index": place.partition,
+        "committed_offset": found.offset,
+        "committed_leader_epoch": -1 if found.leader_epoch is None else found.leader_epoch,
+        "metadata": found.metadata,
+    }
 
 
 def _places(gateway: Gateway, topics: Sequence[Any] | None) -> tuple[TopicPartition, ...]:

@@ -14,6 +14,7 @@ from typing import Any, Final
 import attrs
 
 from broker.cluster import BrokerView
+from broker.config import Scope
 from broker.entropy import JavaRandom, derive
 from broker.error_codes import ErrorCode
 from broker.errors import RefusedError
@@ -24,6 +25,7 @@ from placement.spec import PlacementSpec, rows_placed
 from replication.roles.messages import CONTROLLER, Address, CreateTopic, DeleteTopic
 from replication.roles.outbox import Outbox
 from replication.rules.partition import PartitionState
+from replication.testing import configs_api
 from replication.testing.gateway import Call, Gateway, Values
 from replication.testing.topics import OFFSETS_TOPIC, PARTITION_COUNT_MAX, Topic, directory_name, is_legal_name, visible
 
@@ -168,7 +170,8 @@ def create_topics(call: Call, out: Outbox) -> None:
             values: dict[str, object] = {"name": name, "error_code": error if error else late, "error_message": message}
             if is_there and topic is not None and topic.numbers and not body.validate_only:
                 values |= {"topic_id": topic.topic_id, "num_partitions": len(topic.numbers)}
-                values["replication_factor"] = _factor(gateway, topic)
+                values |= {"replication_factor": _factor(gateway, topic)}
+                values["configs"] = configs_api.topic_entries(gateway, name)
             listed.append(values)
         call.answer({"topics": listed}, out)
 
@@ -216,6 +219,9 @@ def _created(call: Call, asked: Any, out: Outbox) -> Verdict:
     if gateway.topics.partition_count + count > PARTITION_COUNT_MAX:
         return ErrorCode.POLICY_VIOLATION, f"a simulated cluster has at most {PARTITION_COUNT_MAX} partitions"
     configs = {each.name: each.value or "" for each in asked.configs}
+    wrong, why = configs_api.check(Scope.TOPIC, configs)
+    if wrong is not ErrorCode.NONE:
+        return wrong, why
     if call.request.body.validate_only:
         return ErrorCode.NONE, None
     return order(gateway, name, _Counts(count, factor), configs, out, [by_hand[index] for index in sorted(by_hand)])
@@ -237,7 +243,9 @@ def order(
     unknown = {broker for row in placed for broker in row} - gateway.broker.image.brokers.keys()
     if unknown:
         return ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"broker {min(unknown)} is not registered"
-    _order_rows(gateway, gateway.topics.add(name, counts.partitions, configs), 0, placed, out)
+    topic = gateway.topics.add(name, counts.partitions, configs)
+    configs_api.configure(gateway, topic.numbers, configs, out)
+    _order_rows(gateway, topic, 0, placed, out)
     return ErrorCode.NONE, None
 
 
@@ -293,7 +301,9 @@ def _grown(call: Call, asked: Any, out: Outbox) -> Verdict:
     if len(rows) != asked.count - before:
         return ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"{len(rows)} assignments for {asked.count - before} partitions"
     if not call.request.body.validate_only:
-        _order_rows(gateway, gateway.topics.grow(asked.name, asked.count), before, rows, out)
+        grown = gateway.topics.grow(asked.name, asked.count)
+        configs_api.configure(gateway, grown.numbers[before:], dict(grown.configs), out)
+        _order_rows(gateway, grown, before, rows, out)
     return ErrorCode.NONE, None
 
 

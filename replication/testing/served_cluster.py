@@ -14,25 +14,27 @@ Source: ours.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
 from broker.clock import Clock
 from broker.cluster import BrokerView
+from broker.config import format_value
 from broker.entropy import JavaRandom, SplitMix64, derive
 from broker.error_codes import ErrorCode
 from broker.errors import BrokersideError, UsageError
 from broker.ids import NO_LEADER, BrokerId, Offset
 from broker.units import DAY_MS, DurationMs, TimeMs
 from log.batches.in_buffer import batches_in
-from log.log_config import LOG_APPEND_TIME
+from log.log_config import CREATE_TIME, LOG_APPEND_TIME, NAMES
 from log.record import Record
 from placement import StripedPlacer
 from placement.spec import PlacementSpec, rows_placed
 from replication.checkers import Finding
 from replication.groups.hosted_coordinator import HostedCoordinator, HostedRoleOptions
 from replication.groups.shard import Shard, service_options
+from replication.retention.log_manager import LogManager
 from replication.roles.broker_role import BrokerRole
 from replication.roles.hosted import Host
 from replication.roles.messages import CONTROLLER, CreateTopic, Message, NodeId
@@ -45,10 +47,12 @@ from replication.simulation.cluster import Cluster
 from replication.simulation.faults import Fault
 from replication.simulation.options import WALL_CLOCK_MS, NetworkOptions, Options
 from replication.simulation.run import Outcome, Simulation
+from replication.testing.configs_api import BROKER
 from replication.testing.connection import Connection, Interference, Sink
 from replication.testing.gateway import Endpoint, Gateway, Shared
+from replication.testing.log_admin_api import LOG_DIRECTORY
 from replication.testing.served import HANDLERS
-from replication.testing.topics import OFFSETS_TOPIC, Topic, Topics, directory_name, visible
+from replication.testing.topics import OFFSETS_TOPIC, PARTITION_COUNT_MAX, Topic, Topics, directory_name, visible
 
 OFFSETS_PARTITION_COUNT: Final = 4
 FIRST_PORT: Final = 9_092
@@ -108,6 +112,20 @@ class ClusterSpec:
         """Return a broker's rack; None without racks."""
         return self.racks[broker % len(self.racks)] if self.racks else None
 
+    def static_configs(self) -> dict[str, str]:
+        """Return the settings in the brokers' server.properties."""
+        return {
+            "num.partitions": str(self.default_partitions),
+            "default.replication.factor": str(self.replication_factor),
+            "auto.create.topics.enable": format_value(self.auto_create),
+            "unclean.leader.election.enable": format_value(self.unclean_election),
+            "log.message.timestamp.type": LOG_APPEND_TIME if self.is_append_time else CREATE_TIME,
+            "offsets.topic.num.partitions": str(OFFSETS_PARTITION_COUNT),
+            "offsets.topic.replication.factor": str(self.replication_factor),
+            "process.roles": "broker",
+            "log.dirs": LOG_DIRECTORY,
+        }
+
     def options(self) -> Options:
         """Return the options of the simulation: no clients of its own, a network that loses nothing."""
         settings = PartitionSettings(min_isr=self.min_isr, unclean_election=self.unclean_election)
@@ -149,6 +167,9 @@ class ServedCluster:
             auto_create=spec.auto_create,
             default_partitions=spec.default_partitions,
             default_factor=spec.replication_factor,
+            static_configs=spec.static_configs(),
+            altered={(BROKER, ""): {"min.insync.replicas": str(spec.min_isr)}},
+            configure_logs=self._configure_logs,
         )
         self._service = service_options("uniform", self.topics.counts, spec.seed)
         self._coordinators: dict[BrokerId, HostedCoordinator] = {}
@@ -320,6 +341,18 @@ class ServedCluster:
         made = self.gateways[host.broker] = Gateway(host, self._shared)
         return made
 
+    def _configure_logs(self, numbers: tuple[int, ...], settings: Mapping[str, Any]) -> None:
+        """Set the settings of partitions' logs on every broker; those not named are the broker's."""
+        fields = {NAMES[name]: value for name, value in settings.items() if name in NAMES}
+        policy = settings.get("cleanup.policy", ("delete",))
+        fields |= {"compacts": "compact" in policy, "deletes": "delete" in policy}
+        for node in self.cluster.nodes.values():
+            config = attrs.evolve(node.config, **fields)
+            for number in numbers:
+                node.log_configs[number] = config
+                if number in node.logs:
+                    node.logs[number].log.config = config
+
     def new_coordinator(self, host: Host) -> HostedCoordinator:
         """Return the group coordinator of a broker that starts."""
         self._hosted_count += 1
@@ -347,6 +380,7 @@ class _Joined:
                 gateways[BrokerId(node)].look(out)
 
         cluster.host(self.served.new_coordinator)
+        cluster.host(lambda host: LogManager(cluster.nodes[host.broker], PARTITION_COUNT_MAX))
         cluster.host(self.served.new_gateway)
         cluster.watches.append(look)
 

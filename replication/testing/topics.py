@@ -81,6 +81,11 @@ class Topics:
         topic_id = UUID(int=(high % (1 << 64) << 64) | low % (1 << 64), version=4)
         return self._keep(Topic(name, topic_id, (), tuple(sorted((configs or {}).items()))), partition_count)
 
+    def configure(self, name: str, configs: Mapping[str, str]) -> Topic:
+        """Replace a topic's settings."""
+        topic = self._by_name[name] = attrs.evolve(self._by_name[name], configs=tuple(sorted(configs.items())))
+        return topic
+
     def grow(self, name: str, partition_count: int) -> Topic:
         """Add partitions to a topic until it has `partition_count`."""
         topic = self._by_name[name]

@@ -114,6 +114,11 @@ def _changes(before: ConsumerGroup, after: ConsumerGroup, ids: TopicIds) -> Iter
             yield ConsumerGroupRecord(ConsumerGroupKey(CURRENT, group_id, name), _current_value(member, ids))
 
 
+def group_keys(group_id: str) -> tuple[ConsumerGroupKey, ...]:
+    """Return the keys of a group without members, whose tombstones delete it, in Kafka's order."""
+    return tuple(ConsumerGroupKey(version, group_id) for version in (TARGET_EPOCH, TOPICS, EPOCH))
+
+
 def read_consumer_key(data: bytes) -> ConsumerGroupKey | None:
     """Return the consumer group key in `data`, None for any other key; raise CorruptDataError if damaged."""
     reader = Reader(data, source="key of __consumer_offsets")
@@ -153,6 +158,8 @@ def applied(group: ConsumerGroup, record: ConsumerGroupRecord, ids: TopicIds) ->
 
 
 def _removed(group: ConsumerGroup, version: int, name: MemberId | None) -> ConsumerGroup:
+    if version == EPOCH:
+        return ConsumerGroup(group_id=group.group_id)
     if version == TARGET:
         return attrs.evolve(group, target={each: share for each, share in group.target.items() if each != name})
     if version == MEMBER:

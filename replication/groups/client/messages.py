@@ -28,10 +28,14 @@ from broker.group.classic import (
 )
 from broker.group.consumer import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from broker.group.messages import (
+    DeleteGroupRequest,
+    DeleteGroupResponse,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
     OffsetCommitRequest,
     OffsetCommitResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
     OffsetFetchRequest,
     OffsetFetchResponse,
 )
@@ -66,6 +70,8 @@ Request: TypeAlias = (
     | ConsumerGroupHeartbeatRequest
     | OffsetCommitRequest
     | OffsetFetchRequest
+    | DeleteGroupRequest
+    | OffsetDeleteRequest
     | FindCoordinatorRequest
     | TopicMetadataRequest
 )
@@ -77,6 +83,8 @@ Response: TypeAlias = (
     | ConsumerGroupHeartbeatResponse
     | OffsetCommitResponse
     | OffsetFetchResponse
+    | DeleteGroupResponse
+    | OffsetDeleteResponse
     | FindCoordinatorResponse
     | TopicMetadataResponse
     | Disconnected
