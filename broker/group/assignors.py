@@ -5,7 +5,7 @@ Source: org.apache.kafka.coordinator.group.api.assignor.ConsumerGroupPartitionAs
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 import attrs
@@ -14,9 +14,25 @@ from broker.group.members import InstanceId, MemberId
 from broker.ids import TopicPartition
 
 
+class ListedPartitions(frozenset[TopicPartition]):
+    """Hold partitions of a target assignment, and the order in which its record lists them (`listed`)."""
+
+    listed: tuple[TopicPartition, ...]
+
+    def __new__(cls, listed: Iterable[TopicPartition]) -> ListedPartitions:
+        """Return the partitions in their order."""
+        listed = tuple(listed)
+        partitions = super().__new__(cls, listed)
+        partitions.listed = listed
+        return partitions
+
+
 @attrs.frozen(kw_only=True)
 class Subscriber:
-    """Describe a member to an assignor: its subscription, its rack, and its part of the last target assignment."""
+    """Describe a member to an assignor: its subscription, its rack, and its part of the last target assignment.
+
+    The last target is ListedPartitions where the order of its record is known: Kafka's uniform assignor starts from it.
+    """
 
     member_id: MemberId
     instance_id: InstanceId | None

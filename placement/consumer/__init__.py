@@ -18,6 +18,7 @@ Begin with `Group.of(members, topics)` and `load_assignor("sticky").assign(group
 - printed_groups: Convert the output of kafka-consumer-groups into groups for the assignors, with assumptions.
 - described_groups: Put the groups of a cluster together from what kafka-consumer-groups --describe printed.
 - answers: Ask assignors about one group, and show their answers as text and JSON.
+- steps: Follow a group from what its members hold to an assignment in which nothing moves, step by step.
 - cli: Define `brokerside groups assign`: print the assignment that Kafka would make for these subscriptions.
 - errors: Define the exceptions of Kafka's assignors as refusals that carry Java's class and message.
 - subscribers: Look up each topic's subscribers, and whether all members subscribe to the same topics.

@@ -17,10 +17,11 @@ from broker.ids import TopicPartition
 from broker.releases import NEWEST, Release
 from broker.wording import printable
 from placement.consumer.assignment import GroupAssignment
+from placement.consumer.group import Group
 from placement.consumer.group_spec import GroupQuestion
 from placement.consumer.measures import Measures, measure
 from placement.consumer.moves import Move, moves_of
-from placement.consumer.optimum import optimum_of
+from placement.consumer.optimum import Optimum, optimum_of
 from placement.consumer.registry import load_assignor
 
 MOVES_SHOWN_MAX: Final = 50  # A screen of reasons; --json has all.
@@ -37,24 +38,41 @@ class Answer:
     refusal: RefusedError | None = None
 
 
+@attrs.frozen
+class _Best:
+    """Hold the group with what its members hold, and the best there is for it."""
+
+    holding: Group
+    optimum: Optimum | None
+
+    @classmethod
+    def of(cls, question: GroupQuestion) -> _Best:
+        holding = question.group(question.held)
+        return cls(holding, optimum_of(holding))
+
+
 def answer_all(
     question: GroupQuestion, names: Sequence[str], *, corrected: bool, seed: int, release: Release = NEWEST
 ) -> tuple[Answer, ...]:
     """Return the result of each assignor; raise UsageError for an unknown name."""
     group = question.group(question.owned)
     assignors = [(name, load_assignor(name, corrected=corrected, release=release)) for name in names]
-    holding = group if question.held == question.owned else question.group(question.held)
-    optimum = optimum_of(holding)
-    answers = []
+    answers, best = [], _Best.of(question)
     for name, assignor in assignors:
         try:
             assignment = assignor.assign(group, SplitMix64(seed))
         except RefusedError as refusal:
             answers.append(Answer(name, refusal=refusal))
         else:
-            measures = None if optimum is None else measure(assignment, optimum, holding)
-            answers.append(Answer(name, assignment, measures, tuple(moves_of(assignment, question.held.held))))
+            answers.append(answer_of(name, assignment, question, best))
     return tuple(answers)
+
+
+def answer_of(name: str, assignment: GroupAssignment, question: GroupQuestion, best: _Best | None = None) -> Answer:
+    """Return an assignment with its measures, and its moves from what members hold."""
+    best = _Best.of(question) if best is None else best
+    measures = None if best.optimum is None else measure(assignment, best.optimum, best.holding)
+    return Answer(name, assignment, measures, tuple(moves_of(assignment, question.held.held)))
 
 
 def answer_lines(answer: Answer, question: GroupQuestion) -> Iterator[str]:
@@ -138,12 +156,14 @@ def answer_json(answer: Answer) -> dict[str, Any]:
         error = {"class": answer.refusal.kafka_class, "message": str(answer.refusal)}
         return {"version": 1, "assignor": answer.assignor, "error": error}
     assert answer.assignment is not None
-    group = answer.assignment.group
-    rows = zip(group.members, answer.assignment.rows.lists(), strict=True)
+    assignment = answer.assignment
     return {
         "version": 1,
         "assignor": answer.assignor,
-        "members": [{"member_id": member, "partitions": _runs(answer.assignment.named(row))} for member, row in rows],
+        # In the order of members' records, which the next assignment with --previous starts from.
+        "members": [
+            {"member_id": member, "partitions": _runs(assignment.of(member))} for member in assignment.group.members
+        ],
         "moves": [
             {
                 "topic": move.partition.topic,
@@ -158,7 +178,7 @@ def answer_json(answer: Answer) -> dict[str, Any]:
     }
 
 
-def _runs(partitions: list[TopicPartition]) -> list[dict[str, Any]]:
+def _runs(partitions: Sequence[TopicPartition]) -> list[dict[str, Any]]:
     """Return the partitions in their order, consecutive ones of one topic as one entry."""
     runs = groupby(partitions, key=lambda one: one.topic)
     return [{"topic": topic, "partitions": [one.partition for one in run]} for topic, run in runs]

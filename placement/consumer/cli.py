@@ -30,6 +30,7 @@ from placement.consumer.printed_groups import (
     topics_of_view,
 )
 from placement.consumer.registry import CORRECTED, KAFKAS
+from placement.consumer.steps import Step, step_lines, steps_json, steps_of
 from placement.formats.documents import JSON_BYTES_MAX, collect
 from placement.formats.read import read_dump
 
@@ -47,6 +48,7 @@ class AssignOptions:
     group: str | None
     topics: Path | None
     compare: bool
+    until_stable: bool
     corrected: bool
     release: Release
     seed: int
@@ -72,6 +74,12 @@ class AssignOptions:
 @click.option("--group", metavar="NAME", help="Answer for this group alone, of those that were printed.")
 @click.option("--topics", type=_FILE, help="Dump that says how many partitions topics have: kafka-topics --describe.")
 @click.option("--compare", is_flag=True, help="Compare all of Kafka's assignors and the one of --assignor.")
+@click.option(
+    "--until-stable",
+    is_flag=True,
+    help="Assign again until nothing moves, and print each step: cooperative rebalances, or how members of a consumer"
+    " group (KIP-848) reach their target.",
+)
 @click.option("--corrected", is_flag=True, help="Use the sticky assignors without Kafka's known defects.")
 @kafka_option()
 @click.option(
@@ -102,12 +110,15 @@ def assign_command(options: AssignOptions) -> int:
 
     \b
     brokerside groups assign group.json --assignor sticky --previous before.json
+    brokerside groups assign group.json --previous before.json --until-stable
     brokerside groups assign group.json --compare
     brokerside groups assign members.txt --topics topics.txt
     """
     if options.corrected and not options.compare and options.names(CLASSIC_DEFAULT)[0] not in CORRECTED:
         name = options.names(CLASSIC_DEFAULT)[0]
         raise UsageError(f"--corrected has no effect with --assignor {name}; it is for {' and '.join(CORRECTED)}")
+    if options.until_stable and options.compare:
+        raise UsageError("--until-stable follows one assignor, and --compare asks all")
     data = read_small(options.spec, size_bytes_max=JSON_BYTES_MAX)
     text = collect([data], source=options.spec.name)
     return _of_printed(options, text) if is_of_groups(text) else _of_json(options, data)
@@ -126,7 +137,7 @@ def _of_json(options: AssignOptions, data: bytes) -> int:
         question = attrs.evolve(question, owned=before, held=before)
     answers = _answers(options, question)
     if options.as_json:
-        click.echo(json.dumps(_json(options, answers)))
+        click.echo(json.dumps(_json(options, question, answers)))
     else:
         _echo(_answer_lines(options, question, answers))
     return _status(options, answers)
@@ -137,11 +148,20 @@ def _answers(options: AssignOptions, question: GroupQuestion) -> tuple[Answer, .
     return answer_all(question, names, corrected=options.corrected, seed=options.seed, release=options.release)
 
 
-def _json(options: AssignOptions, answers: Sequence[Answer]) -> dict[str, Any]:
+def _steps(options: AssignOptions, question: GroupQuestion, answers: Sequence[Answer]) -> tuple[Step, ...]:
+    name = answers[0].assignor
+    return steps_of(question, name, corrected=options.corrected, seed=options.seed, release=options.release)
+
+
+def _json(options: AssignOptions, question: GroupQuestion, answers: Sequence[Answer]) -> dict[str, Any]:
+    if options.until_stable:
+        return steps_json(_steps(options, question, answers))
     return compared_json(answers) if options.compare else answer_json(answers[0])
 
 
 def _answer_lines(options: AssignOptions, question: GroupQuestion, answers: Sequence[Answer]) -> Iterator[str]:
+    if options.until_stable:
+        return step_lines(_steps(options, question, answers))
     return compared_lines(answers, question.held_count) if options.compare else answer_lines(answers[0], question)
 
 
@@ -213,7 +233,7 @@ def _lines(options: AssignOptions, question: GroupQuestion, answers: Sequence[An
     yield from question.notes
     yield ""
     yield from _answer_lines(options, question, answers)
-    if answers[0].assignment is not None and not options.compare:
+    if answers[0].assignment is not None and not options.compare and not options.until_stable:
         moved = _moved_count(answers[0])
         verb = "moves" if moved == 1 else "move"
         yield f"{moved} of {_many(question.held_count, 'partition')} {verb} from the present assignment"
@@ -222,7 +242,7 @@ def _lines(options: AssignOptions, question: GroupQuestion, answers: Sequence[An
 def _document(options: AssignOptions, question: GroupQuestion, answers: Sequence[Answer]) -> dict[str, Any]:
     counts = {} if options.compare else {"moved_count": _moved_count(answers[0])}
     shown = {"clients": dict(question.clients), "notes": list(question.notes), "held_count": question.held_count}
-    return _json(options, answers) | {"group": question.name} | shown | counts
+    return _json(options, question, answers) | {"group": question.name} | shown | counts
 
 
 def _whole(

@@ -13,7 +13,7 @@ import attrs
 
 from broker.errors import InputError
 from broker.ids import INT32_MAX, PartitionId, TopicPartition
-from placement.consumer.group import NO_GENERATION, Group, Member, Topic
+from placement.consumer.group import NO_GENERATION, Group, Member, RecordedPartitions, Topic
 from placement.formats.checks import PARTITION_ID_MAX, fault_of_number, fault_of_topic_name
 from placement.formats.documents import brief, collect, folded, parse_object
 
@@ -141,7 +141,9 @@ def read_previous(data: bytes, *, source: str) -> Previous:
     generation, entries = document.generation(GENERATION_DEFAULT), document.entries("members")
     _refuse_twice([entry.member_id() for entry in entries], "member", source)
     held = {
-        entry.member_id(): tuple(one for given in entry.entries("partitions") for one in _partitions(given))
+        entry.member_id(): RecordedPartitions(
+            one for given in entry.entries("partitions") for one in _partitions(given)
+        )
         for entry in entries
     }
     return Previous(held, {entry.member_id(): entry.generation(generation) for entry in entries})

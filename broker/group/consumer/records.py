@@ -16,6 +16,7 @@ from typing import Final
 
 import attrs
 
+from broker.group.assignors import ListedPartitions
 from broker.group.consumer.group import ConsumerGroup
 from broker.group.consumer.member import NOTHING, ConsumerMember, MemberState
 from broker.group.members import InstanceId, MemberId
@@ -104,7 +105,8 @@ def _changes(before: ConsumerGroup, after: ConsumerGroup, ids: TopicIds) -> Iter
         yield ConsumerGroupRecord(ConsumerGroupKey(TARGET, group_id, name), None)
     for name, share in sorted(after.target.items()):
         if before.target.get(name) != share:
-            value = _value(TARGET, {"topicPartitions": _by_topic(share, ids)})
+            listed = share.listed if isinstance(share, ListedPartitions) else sorted(share)
+            value = _value(TARGET, {"topicPartitions": _by_topic(listed, ids)})
             yield ConsumerGroupRecord(ConsumerGroupKey(TARGET, group_id, name), value)
     if (after.target_epoch, after.target_ms) != (before.target_epoch, before.target_ms):
         fields = {"assignmentEpoch": after.target_epoch, "assignmentTimestamp": after.target_ms or 0}
@@ -149,7 +151,7 @@ def applied(group: ConsumerGroup, record: ConsumerGroupRecord, ids: TopicIds) ->
         return attrs.evolve(group, target_epoch=fields["assignmentEpoch"], target_ms=target_ms)
     assert name is not None, version
     if version == TARGET:
-        share = frozenset(_held(fields["topicPartitions"], ids))
+        share = ListedPartitions(_held(fields["topicPartitions"], ids))
         return attrs.evolve(group, target={**group.target, name: share})
     if version == CURRENT and not 0 <= fields["state"] < len(_STATES):
         raise reader.corrupt(f"state of a member is {fields['state']}; known are 0 to {len(_STATES) - 1}")
@@ -217,8 +219,8 @@ def _current_value(member: ConsumerMember, ids: TopicIds) -> bytes:
         "memberEpoch": member.epoch,
         "previousMemberEpoch": member.previous_epoch,
         "state": _STATES.index(member.state),
-        "assignedPartitions": _by_topic(member.assigned, ids, member.assignment_epochs),
-        "partitionsPendingRevocation": _by_topic(member.revoking, ids, member.assignment_epochs),
+        "assignedPartitions": _by_topic(sorted(member.assigned), ids, member.assignment_epochs),
+        "partitionsPendingRevocation": _by_topic(sorted(member.revoking), ids, member.assignment_epochs),
     }
     return _value(CURRENT, fields)
 
@@ -240,9 +242,9 @@ def _assigned(member: ConsumerMember, fields: Fields, ids: TopicIds) -> Consumer
 def _by_topic(
     partitions: Iterable[TopicPartition], ids: TopicIds, epochs: Mapping[TopicPartition, int] | None = None
 ) -> list[Fields]:
-    """Return partitions by topic, each topic with its partitions' assignment epochs if `epochs` has them all."""
+    """Return partitions by topic in their order, with their assignment epochs where `epochs` has all of a topic's."""
     topics: list[Fields] = []
-    for topic, each in groupby(sorted(partitions), key=lambda one: one.topic):
+    for topic, each in groupby(partitions, key=lambda one: one.topic):
         held = list(each)
         fields: dict[str, object] = {"topicId": ids.id_of(topic), "partitions": [one.partition for one in held]}
         if epochs and all(one in epochs for one in held):

@@ -32,7 +32,6 @@ from broker.config.settings import Settings
 from broker.group.assignors import ServerAssignor, Subscriber
 from broker.group.consumer.group import ConsumerGroup
 from broker.group.consumer.member import NOTHING, Partitions
-from broker.group.members import MemberId
 from broker.java.string_hash import java_map_order
 from broker.releases import NEWEST, Release
 from broker.units import DurationMs, TimeMs
@@ -113,9 +112,14 @@ def with_target(group: ConsumerGroup, context: GroupContext, now_ms: TimeMs) -> 
         for member in group.ordered()
     )
     target = context.assignor(_preferred_assignor(group)).assign(subscribers, group.topics)
-    shares: dict[MemberId, Partitions] = {name: frozenset(target.get(name, NOTHING)) for name in group.members}
+    shares = {name: _recorded(group.target.get(name), target.get(name, NOTHING)) for name in group.members}
     target_ms = (now_ms or None) if context.options.release >= BATCHES_SINCE else None
     return attrs.evolve(group, target=shares, target_epoch=group.epoch, target_ms=target_ms)
+
+
+def _recorded(before: Partitions | None, now: Partitions) -> Partitions:
+    """Return a member's part of the target; an equal one is not written again, and keeps the order of its record."""
+    return now if before is None or before != now else before
 
 
 def _preferred_assignor(group: ConsumerGroup) -> str | None:

@@ -168,6 +168,19 @@ def simulate_command(options: SimulateOptions) -> int:
                    "for_ms": 40000},
                   {"at_ms": 99000, "kind": "add-partitions", "target": "orders",
                    "count": 8}]}
+
+    \b
+    Kinds of events, of a member unless another target is named:
+      start, close, crash  its process starts, closes its consumer, or dies
+      bounce               it closes its consumer, and starts again after for_ms
+      stall                its application does not poll for for_ms
+      freeze               its whole process stands still for for_ms
+      crash-leading        it dies when it learns that it leads a classic group
+      twin                 a second process starts with its instance_id
+      hold-commits         its commits of the next for_ms arrive after that
+      lose-answer          the response to its next heartbeat is lost
+      add-partitions       the topic that is the target has count partitions
+      failover             the coordinator's broker dies, back after for_ms
     """
     if options.list_scenarios:
         for scenario in SCENARIOS.values():

@@ -16,7 +16,7 @@ from typing import Final
 import attrs
 
 from broker.entropy import RandomSource
-from broker.group.assignors import Subscriber
+from broker.group.assignors import ListedPartitions, Subscriber
 from broker.group.classic import JoinedMember
 from broker.group.members import MemberId
 from broker.group.protocol import (
@@ -29,7 +29,7 @@ from broker.group.protocol import (
 )
 from broker.ids import TopicPartition
 from placement.consumer.assignment import ConsumerAssignor
-from placement.consumer.group import Group, Member, Topic
+from placement.consumer.group import Group, Member, RecordedPartitions, Topic
 from placement.consumer.registry import KAFKAS, load_assignor
 
 COOPERATIVE: Final = frozenset({"cooperative-sticky"})
@@ -115,13 +115,17 @@ class ServerSideAssignor:
                 topics=tuple(sorted(topic for topic in member.subscribed_topics if topic in partition_counts)),
                 instance_id=member.instance_id,
                 rack=member.rack,
-                owned=tuple(sorted(member.target)),
+                owned=_owned(member.target),
             )
             for member in members
         ]
         assignment = self.assignor.assign(Group.of(asked, _topics(partition_counts)), self.entropy)
-        rows = zip(members, assignment.rows.lists(), strict=True)
-        return {member.member_id: frozenset(assignment.named(row)) for member, row in rows}
+        return {member.member_id: ListedPartitions(assignment.of(member.member_id)) for member in members}
+
+
+def _owned(target: frozenset[TopicPartition]) -> tuple[TopicPartition, ...]:
+    """Return a member's part of the last target, in the order of its record where that is known."""
+    return RecordedPartitions(target.listed) if isinstance(target, ListedPartitions) else tuple(sorted(target))
 
 
 def _topics(partition_counts: Mapping[str, int]) -> list[Topic]:

@@ -243,3 +243,50 @@ def test_of_many_moves_the_first_are_shown(typed: Any) -> None:
     many = {"topics": [{"topic": "t", "partitions": 60}], "members": [{"member_id": "m", "topics": ["t"]}]}
     before = {"members": [{"member_id": "gone", "partitions": [{"topic": "t", "partitions": list(range(60))}]}]}
     assert "and 10 more; --json shows all\n" in typed(many, before=before)[1]
+
+
+TWO: dict[str, Any] = {
+    "topics": [{"topic": "t", "partitions": 4}],
+    "members": [{"member_id": name, "topics": ["t"]} for name in ("a", "b")],
+}
+ALL_ON_A: dict[str, Any] = {"members": [{"member_id": "a", "partitions": [{"topic": "t", "partitions": [0, 1, 2, 3]}]}]}
+
+
+@pytest.mark.parametrize("assignor", ["cooperative-sticky", "uniform"])
+def test_steps_first_take_partitions_from_their_member_and_then_give_them_to_another(typed: Any, assignor: str) -> None:
+    status, out, _ = typed(TWO, "--assignor", assignor, "--until-stable", before=ALL_ON_A)
+    assert status == 0
+    assert [line for line in out.splitlines() if line.startswith(("step", "b ", "nothing"))] == [
+        "step 1: 2 partitions given up, 0 partitions taken",
+        "b           0",
+        "step 2: 0 partitions given up, 2 partitions taken",
+        "b           2  t-2 t-3",
+        "nothing moves after 2 steps",
+    ]
+
+
+def test_an_eager_assignor_takes_one_step_and_a_settled_group_moves_nothing(typed: Any) -> None:
+    _, out, _ = typed(TWO, "--assignor", "range", "--until-stable", before=ALL_ON_A)
+    assert "step 1: 0 partitions given up, 2 partitions taken\n" in out
+    assert out.endswith("nothing moves after 1 step\n")
+    settled = {"members": [{"member_id": "a", "partitions": [{"topic": "t", "partitions": [0, 1, 2, 3]}]}]}
+    alone = TWO | {"members": TWO["members"][:1]}
+    _, out, _ = typed(alone, "--assignor", "cooperative-sticky", "--until-stable", before=settled)
+    assert out.startswith("step 1: nothing moves\n")
+
+
+def test_steps_as_json_end_with_an_answer_that_previous_reads_back(typed: Any) -> None:
+    arguments = ("--assignor", "cooperative-sticky", "--until-stable", "--json")
+    answer = json.loads(typed(TWO, *arguments, before=ALL_ON_A)[1])
+    assert [step["what"] for step in answer["steps"]] == [
+        "2 partitions given up, 0 partitions taken",
+        "0 partitions given up, 2 partitions taken",
+    ]
+    assert answer["is_stable"]
+    again = json.loads(typed(TWO, *arguments, before=answer)[1])
+    assert [step["moves"] for step in again["steps"]] == [[]]
+
+
+def test_steps_of_one_assignor_are_not_those_of_all(typed: Any) -> None:
+    status, _, err = typed(TWO, "--compare", "--until-stable")
+    assert (status, err) == (2, "groups: --until-stable follows one assignor, and --compare asks all\n")

@@ -11,6 +11,7 @@ from broker.cli import run
 from placement.consumer.sticky.assignor import CooperativeStickyAssignor, StickyAssignor
 from replication.groups.alone.cli import simulate_command
 from replication.groups.alone.scenarios import SCENARIOS
+from replication.groups.plan import EventKind
 
 EVENTS = {
     "minutes": 2,
@@ -197,3 +198,10 @@ def test_a_file_that_describes_no_scenario_is_refused_in_a_sentence(
     printed = capsys.readouterr().err
     assert message in printed
     assert printed.count("\n") == 1
+
+
+def test_the_help_names_every_kind_of_event(capsys: pytest.CaptureFixture[str]) -> None:
+    assert simulate("--help") == 0
+    shown = capsys.readouterr().out.split("Kinds of events")[1].split("Options:")[0]
+    words = shown.replace(",", " ").split()
+    assert [kind.value for kind in EventKind if kind.value not in words] == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from broker.entropy import SplitMix64
-from broker.group.assignors import Subscriber
+from broker.group.assignors import ListedPartitions, Subscriber
 from broker.group.classic import JoinedMember
 from broker.group.members import MemberId
 from broker.group.protocol import Subscription, read_assignment, sticky_memory
@@ -51,6 +51,18 @@ def test_former_partitions_are_in_the_user_data_of_sticky_and_in_the_subscriptio
     assigned = ClientAssignor.load(name, SplitMix64(1)).assign(members, {"t": 2})
     kept = {A: {P1}, B: {P0}}
     assert ({member_id: read_assignment(share) for member_id, share in assigned} == kept) == is_kept
+
+
+@pytest.mark.parametrize("kept", [0, 16])
+def test_a_member_that_must_give_up_a_partition_keeps_the_first_of_its_record(kept: int) -> None:
+    """0 and 16 share a bin of Kafka's HashSet of 16 bins, in which they stand in the order of the record."""
+    numbers = [TopicPartition("t", PartitionId(number)) for number in range(17)]
+    recorded = ListedPartitions([numbers[kept], numbers[16 - kept]])
+    others = [subscriber(MemberId(f"m{n}"), "t", target=frozenset([numbers[n]])) for n in range(1, 16)]
+    members = [subscriber(A, "t", target=recorded), *others, subscriber(B, "t")]
+    target = ServerSideAssignor.load("uniform", SplitMix64(1)).assign(members, {"t": 17})
+    assert (target[A], target[B]) == ({numbers[kept]}, {numbers[16 - kept]})
+    assert isinstance(target[A], ListedPartitions)
 
 
 @pytest.mark.parametrize(("name", "kafkas"), [("uniform", "uniform"), ("server-range", "range")])
