@@ -32,6 +32,8 @@ from broker.errors import CorruptDataError
 from broker.java.utf8 import decode_java_utf8
 from broker.wire.fields import NUMBERS, STRING_BYTES_MAX, UUID_SIZE_BYTES, Field, Kind, Message, encode_uuid
 
+ELEMENTS_MAX: Final = 250_000
+"""Elements of arrays in one message: 100,000 partitions of one topic, as brokers have at most, and their replicas."""
 VARINT_BYTES_MAX: Final = 5  # 32 bits at seven bits a byte.
 _INT32_SIGN: Final = 1 << 31
 
@@ -51,12 +53,13 @@ class MessageError(CorruptDataError):
 class Reader:
     """Read values from the front of `data`, which `source` names in errors; raise MessageError with the position."""
 
-    __slots__ = ("_data", "_end", "_position", "is_strict", "source")
+    __slots__ = ("_data", "_elements_left", "_end", "_position", "is_strict", "source")
 
     def __init__(self, data: bytes, *, source: str = "", is_strict: bool = True) -> None:
         self._data = data
         self._position = 0
         self._end = len(data)
+        self._elements_left = ELEMENTS_MAX
         self.source = source
         self.is_strict = is_strict
 
@@ -105,6 +108,12 @@ class Reader:
         """Read an unsigned varint into an int of 32 bits, as Java does, where the greatest numbers are negative."""
         number = self.unsigned_varint()
         return number - (1 << 32) if number & _INT32_SIGN else number
+
+    def count_elements(self, count: int) -> None:
+        """Count elements of arrays, and refuse to read more of them than any message of a broker has."""
+        self._elements_left -= count
+        if self._elements_left < 0:
+            raise self.corrupt(f"its arrays have more than {ELEMENTS_MAX:,} elements")
 
     def skip_tagged(self, size_bytes: int) -> None:
         """Skip the value of an unknown tag."""
@@ -193,6 +202,7 @@ def _reading(message: Message, field: Field, version: int) -> _Read:
         left = reader.left
         short = f"Tried to allocate a collection of size {count}, but there are only {left} bytes remaining."
         _ensure_fits(reader, count, short)  # Whatever it counts takes a byte at least.
+        reader.count_elements(count)
         return tuple([one(reader) for _ in range(count)])
 
     return array

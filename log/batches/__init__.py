@@ -1,5 +1,6 @@
 """Read, build, rewrite and scan record batches in all three message formats.
 
+- allowance: Bound what the few bytes of a file make a reader do: bytes decompressed, records and headers read.
 - batch: Define RecordBatch, the interface of a batch in any format.
 - batch_v2: Read record batches of magic 2 (since Kafka 0.11): a header of 61 bytes, then records, compressed or not.
 - records_v2: Read the records of a batch of magic 2 as objects, one by one or many at once.

@@ -6,11 +6,16 @@ Source: org.apache.kafka.common.record.{RecordBatch,FileLogInputStream}, 4.0.
 from __future__ import annotations
 
 import abc
-from typing import TYPE_CHECKING, Final
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import attrs
 
 from broker.errors import CorruptDataError
-from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
+from broker.ids import INT32_MAX, LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import SizeBytes, TimeMs
+from log.batches.allowance import ReadingAllowance
 from log.codecs.compression import Codec, codec_of
 from log.errors import CorruptBatchError
 from log.record import Record, TimestampType, int64
@@ -21,6 +26,27 @@ if TYPE_CHECKING:
 NO_PRODUCER_ID: Final = ProducerId(-1)
 NO_PRODUCER_EPOCH: Final = ProducerEpoch(-1)
 NO_LEADER_EPOCH: Final = LeaderEpoch(-1)
+
+
+CONTROL_COST: Final = 1024
+"""What a control record costs of a `ReadingAllowance`: a batch of them decompresses to 64 KiB at most."""
+SLICE_ROWS: Final = 1024
+"""Records of a slice: enough to forget what a slice costs."""
+Item = TypeVar("Item")
+
+
+@attrs.frozen
+class RecordSlice:
+    """Hold consecutive records of a batch, and for each row with headers left out how many those are."""
+
+    records: tuple[Record, ...]
+    hidden_headers: Mapping[int, int] = attrs.field(factory=dict)
+
+
+def in_chunks(items: Iterator[Item], size_max: int) -> Iterator[tuple[Item, ...]]:
+    """Yield the items as tuples of `size_max`, the last one shorter."""
+    while found := tuple(itertools.islice(items, size_max)):  # Each turn takes an item at least.
+        yield found
 
 
 class RecordBatch(abc.ABC):
@@ -171,9 +197,27 @@ class RecordBatch(abc.ABC):
     def ensure_valid(self) -> None:
         """Raise CorruptBatchError unless `is_valid`."""
 
-    @abc.abstractmethod
     def records(self) -> tuple[Record, ...]:
         """Return the decompressed records without verifying the checksum; raise a CorruptDataError for damage."""
+        return tuple(self.each_record())
+
+    def each_record(self, allowance: ReadingAllowance | None = None) -> Iterator[Record]:
+        """Yield the records as `records` returns them, of which only a slice is held at a time."""
+        return itertools.chain.from_iterable(found.records for found in self.record_slices(allowance=allowance))
+
+    def first_record(self) -> Record | None:
+        """Return the first record of a control batch, which has few and small ones; None without records."""
+        return next(self.each_record(ReadingAllowance(self.size_bytes, CONTROL_COST)), None)
+
+    @abc.abstractmethod
+    def record_slices(
+        self, *, headers_max: int = INT32_MAX, allowance: ReadingAllowance | None = None
+    ) -> Iterator[RecordSlice]:
+        """Yield the records as `records` returns them, some at a time, each with its first `headers_max` headers.
+
+        Raises a CorruptDataError for damage, after the records before it where the batch is not compressed, and for
+        what is beyond the `allowance`.
+        """
 
     @abc.abstractmethod
     def columns(self) -> RecordColumns:

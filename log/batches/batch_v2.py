@@ -5,17 +5,18 @@ Source: org.apache.kafka.common.record.{DefaultRecordBatch,DefaultRecord}, 4.0.
 
 from __future__ import annotations
 
-import contextlib
 import struct
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from broker.errors import CorruptDataError
-from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
+from broker.ids import INT32_MAX, LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
-from log.batches.batch import RecordBatch
+from log.batches.allowance import ReadingAllowance
+from log.batches.batch import RecordBatch, RecordSlice
 from log.batches.fill import columns_of_payload
 from log.batches.record_columns import RecordColumns
-from log.batches.records_v2 import MANY, each_record, read_many, read_records
+from log.batches.records_v2 import MANY, check_records, each_record, slices_of
 from log.codecs.compression import DECOMPRESSED_BYTES_MAX, Codec, codec_of, decompress
 from log.codecs.crc import BytesLike, crc32c
 from log.errors import CorruptBatchError, InvalidRecordError
@@ -208,8 +209,30 @@ class BatchV2(RecordBatch):
 
     def records(self) -> tuple[Record, ...]:
         """Return the decompressed records without verifying the checksum."""
-        many = read_many(bytes(self.payload()), self) if self.record_count >= MANY else None
-        return self.records_one_by_one() if many is None else many
+        return self.records_one_by_one() if self.record_count < MANY else super().records()
+
+    def record_slices(
+        self, *, headers_max: int = INT32_MAX, allowance: ReadingAllowance | None = None
+    ) -> Iterator[RecordSlice]:
+        """Yield the records some at a time; of a compressed batch, which Kafka reads whole, none before damage."""
+        if self._is_empty():
+            return
+        limits = None if self.codec is _NO_CODEC else allowance
+        payload = bytes(self.payload() if limits is None else self.payload(limits.bytes_max()))
+        done = 0
+        try:
+            if limits is not None:
+                limits.take_bytes(len(payload))
+            if self.codec is not _NO_CODEC:
+                check_records(payload, self)
+            for found in slices_of(payload, self, headers_max=headers_max):
+                header_count = sum(len(record.headers) for record in found.records)
+                if limits is not None and not limits.take_records(len(found.records), header_count):
+                    raise limits.refusal(f"{self.record_count - done:,} of its {self.record_count:,} records are")
+                done += len(found.records)
+                yield found
+        except CorruptDataError as error:
+            raise self.placed(error) from None
 
     def columns(self) -> RecordColumns:
         """Return the records as columns without verifying the checksum; positions are in the decompressed payload."""
@@ -225,18 +248,9 @@ class BatchV2(RecordBatch):
             return ()
         payload = bytes(self.payload())
         try:
-            return read_records(payload, self)
+            return tuple(each_record(payload, self))
         except InvalidRecordError as error:
             raise self.placed(error) from None
-
-    def records_before_damage(self) -> tuple[Record, ...]:
-        """Return the records before the first that cannot be read; none of a compressed batch, which is read whole."""
-        records: list[Record] = []
-        with contextlib.suppress(CorruptDataError):
-            if self.codec is _NO_CODEC and not self._is_empty():
-                for record in each_record(bytes(self.payload()), self):
-                    records.append(record)
-        return tuple(records)
 
     def _is_empty(self) -> bool:
         """Return whether the batch has no records; then the bytes after the header are not read."""

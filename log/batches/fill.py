@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import attrs
 import numpy as np
 
 from broker.cluster import Int32Array, Int64Array
+from broker.ids import INT32_MAX
 from broker.units import KIB
 from log.batches import records_kernel as kernel
 from log.batches.header_table import CHUNK_BYTES, ColumnMemory, as_array, walk
@@ -148,22 +149,45 @@ def named(data: ByteArray, batches: HeaderColumns, wide: Int64Array, narrow: Int
     )
 
 
-def tables_of_payload(payload: BytesLike, batch: Sequence[int]) -> tuple[Int64Array, Int32Array] | None:
-    """Return the kernel's tables for one batch of magic 2, or None if its records are damaged.
+@attrs.frozen
+class RecordPlace:
+    """Name a record of a batch by the count of records before it and its position in the payload."""
+
+    number: int
+    position: int
+
+
+BEGINNING: Final = RecordPlace(0, 0)
+
+
+def tables_in_slices(
+    payload: BytesLike, batch: Sequence[int], rows_max: int
+) -> Iterator[tuple[Int64Array, Int32Array] | RecordPlace]:
+    """Yield the kernel's tables for one batch of magic 2, of `rows_max` rows each; at damage the slice's first record.
 
     `batch` is a column of the kernel's plan; positions are in `payload`.
     """
     plan = np.array(batch, np.int64).reshape(kernel.PLAN_ROW_COUNT, 1)
-    count = max(0, min(batch[kernel.RECORD_COUNT], len(payload) // RECORD_BYTES_MIN))
-    wide, narrow = np.empty((kernel.WIDE_COUNT, count), np.int64), np.empty((kernel.NARROW_COUNT, count), np.int32)
-    state = np.zeros(kernel.STATE_SIZE, np.int64)
-    kernel.fill_rows(as_array(payload), plan, state, wide, narrow)
-    return (wide, narrow) if state[kernel.BATCH] == 1 else None
+    row_count = max(1, min(batch[kernel.RECORD_COUNT], len(payload) // RECORD_BYTES_MIN, rows_max))
+    array, state = as_array(payload), np.zeros(kernel.STATE_SIZE, np.int64)
+    while state[kernel.BATCH] == 0:  # Each turn reads a row at least, or ends.
+        place = RecordPlace(int(state[kernel.RECORDS_DONE]), int(state[kernel.NEXT_POSITION]))
+        wide, narrow = (
+            np.empty((kernel.WIDE_COUNT, row_count), np.int64),
+            np.empty((kernel.NARROW_COUNT, row_count), np.int32),
+        )
+        count = kernel.fill_rows(array, plan, state, wide, narrow)
+        if state[kernel.NEXT_POSITION] == kernel.BROKEN:
+            yield place
+            return
+        yield wide[:, :count], narrow[:, :count]
 
 
 def columns_of_payload(batch: BytesLike, payload: BytesLike) -> RecordColumns | None:
     """Return all records of one batch of magic 2, or None if they are damaged; positions are in `payload`."""
     batches = walk(as_array(batch), 0, len(batch), is_file_reader=True)
     plan = plan_of(batches, np.zeros(1, np.int64), np.full(1, len(payload), np.int64))
-    tables = tables_of_payload(payload, plan[:, 0].tolist())
-    return None if tables is None else named(as_array(payload), batches, *tables)
+    tables = next(tables_in_slices(payload, plan[:, 0].tolist(), INT32_MAX))
+    if not isinstance(tables, RecordPlace) and tables[0].shape[1] != max(int(batches.record_count[0]), 0):
+        return None
+    return None if isinstance(tables, RecordPlace) else named(as_array(payload), batches, *tables)

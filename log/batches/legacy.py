@@ -5,7 +5,6 @@ Source: org.apache.kafka.common.record.{AbstractLegacyRecordBatch,LegacyRecord},
 
 from __future__ import annotations
 
-import itertools
 import struct
 from collections.abc import Iterable, Iterator
 from typing import ClassVar, Final
@@ -14,15 +13,24 @@ import attrs
 import numpy as np
 
 from broker.errors import CorruptDataError
-from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
+from broker.ids import INT32_MAX, LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
-from log.batches.batch import NO_LEADER_EPOCH, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, RecordBatch
+from log.batches.allowance import ReadingAllowance
+from log.batches.batch import (
+    NO_LEADER_EPOCH,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    SLICE_ROWS,
+    RecordBatch,
+    RecordSlice,
+    in_chunks,
+)
 from log.batches.fill import ROWS_MAX, named
 from log.batches.header_table import as_array, walk
 from log.batches.record_columns import ByteArray, HeaderColumns, RecordColumns
 from log.codecs.compression import CODEC_MASK, DECOMPRESSED_BYTES_MAX, Codec, decompress
 from log.codecs.crc import BytesLike, crc32
-from log.errors import CorruptBatchError, InvalidRecordError
+from log.errors import CorruptBatchError, DecompressionError, InvalidRecordError
 from log.record import NO_SEQUENCE, NO_TIMESTAMP, TIMESTAMP_TYPE_BIT, Record, TimestampType, int64
 
 
@@ -86,7 +94,7 @@ class LegacyBatch(RecordBatch):
     @property
     def base_offset(self) -> Offset:
         """Return the first offset; a wrapper is decompressed to find it, which raises as `records` does."""
-        return self.records()[0].offset if self.is_wrapper else self.last_offset
+        return next(self.record_slices()).records[0].offset if self.is_wrapper else self.last_offset
 
     @property
     def timestamp_type(self) -> TimestampType:
@@ -104,7 +112,7 @@ class LegacyBatch(RecordBatch):
     @property
     def record_count(self) -> int:
         """Return the number of messages: 1, or as many as a wrapper holds."""
-        return len(self.records()) if self.is_wrapper else 1
+        return sum(len(found.records) for found in self.record_slices()) if self.is_wrapper else 1
 
     @property
     def is_wrapper(self) -> bool:
@@ -132,14 +140,17 @@ class LegacyBatch(RecordBatch):
         return next(self.columns_in_pieces(batches, self.payload(), rows_max=len(self.data)))
 
     def columns_in_pieces(
-        self, batches: HeaderColumns, payload: BytesLike, rows_max: int = ROWS_MAX
+        self, batches: HeaderColumns, payload: BytesLike, rows_max: int = ROWS_MAX, *, records_max: int = INT32_MAX
     ) -> Iterator[RecordColumns]:
-        """Yield the messages of `payload()` as columns under the header in `batches`; raise a CorruptDataError."""
+        """Yield the messages of `payload()` as columns under the header in `batches`; raise a CorruptDataError.
+
+        A wrapper of more than `records_max` messages is refused.
+        """
         data = as_array(payload)
         try:
             if not self.is_wrapper:
                 return plain_columns(data, 0, len(data), batches)
-            base = self._inner_base(_inner_messages(data.data), data)
+            base = self._inner_base(_at_most(_inner_messages(data.data), records_max), data)
         except CorruptDataError as error:
             raise self.placed(error) from None
         messages = (self._moved(message, base, data) for message in _inner_messages(data.data))
@@ -162,17 +173,29 @@ class LegacyBatch(RecordBatch):
         except CorruptDataError as error:
             raise self.placed(error) from None
 
-    def records(self) -> tuple[Record, ...]:
-        """Return the messages as records without verifying the checksum."""
-        payload = bytes(self.payload())
+    def record_slices(
+        self, *, headers_max: int = INT32_MAX, allowance: ReadingAllowance | None = None
+    ) -> Iterator[RecordSlice]:
+        """Yield the messages as records, some at a time, without verifying the checksum."""
+        limits = ReadingAllowance(INT32_MAX) if allowance is None else allowance
+        payload = bytes(self.payload(limits.bytes_max()))
+        limits.take_bytes(len(payload) if self.is_wrapper else 0)
         try:
-            if not self.is_wrapper:
-                return (_record(payload, _message(memoryview(payload), 0, self.last_offset)),)
-            inner = tuple(_inner_messages(memoryview(payload)))
-            base = self._inner_base(inner, payload)
-            return tuple(_record(payload, self._moved(message, base, payload)) for message in inner)
+            for found in in_chunks(self._messages(payload), SLICE_ROWS):
+                if self.is_wrapper and not limits.take_records(len(found)):
+                    raise limits.refusal(f"the messages from offset {found[0].offset} on are")
+                yield RecordSlice(tuple(_record(payload, message) for message in found))
         except CorruptDataError as error:
             raise self.placed(error) from None
+
+    def _messages(self, payload: bytes) -> Iterator[Message]:
+        """Yield the messages in `payload()`, a wrapper's with the offsets and timestamps that it gives them."""
+        if not self.is_wrapper:
+            yield _message(memoryview(payload), 0, self.last_offset)
+            return
+        base = self._inner_base(_inner_messages(memoryview(payload)), payload)
+        for message in _inner_messages(memoryview(payload)):
+            yield self._moved(message, base, payload)
 
     def each_message(self) -> Iterator[LegacyBatch]:
         """Yield the messages as they stand, each with its own checksum; a plain one is the batch itself."""
@@ -242,6 +265,13 @@ def _inner_messages(buffer: memoryview, position: int = 0, end: int | None = Non
         position += ENTRY.size + size
 
 
+def _at_most(messages: Iterator[Message], count_max: int) -> Iterator[Message]:
+    for number, message in enumerate(messages):
+        if number >= count_max:
+            raise DecompressionError(f"more than the {count_max:,} messages that so small a file may hold")
+        yield message
+
+
 def _message(buffer: memoryview, position: int, offset: int) -> Message:
     """Return where the parts of the message at `position` stand; it reaches to the end of `buffer`."""
     start = position + ENTRY.size
@@ -280,7 +310,7 @@ def _columns(
     data: ByteArray, batches: HeaderColumns, messages: Iterator[Message], rows_max: int, *, is_one_batch: bool
 ) -> Iterator[RecordColumns]:
     first = 0
-    while found := tuple(itertools.islice(messages, rows_max)):  # Each turn takes at least one message.
+    for found in in_chunks(messages, rows_max):
         wide = [(each.offset, each.timestamp, each.key_position, each.value_position, each.position) for each in found]
         narrow = [
             (each.key_size, each.value_size, 0, each.size_bytes, 0 if is_one_batch else row)

@@ -164,10 +164,14 @@ class RecordColumns:
     def from_offset(self, offset: int) -> RecordColumns:
         """Return the records at `offset` or above, with all batches; as views."""
         first = int(np.searchsorted(self.offset, offset)) if len(self) and self.offset[0] < offset else 0
-        if first == 0:
+        return self.rows(first, len(self))
+
+    def rows(self, start: int, end: int) -> RecordColumns:
+        """Return the records of the rows from `start` to before `end`, with all batches; as views."""
+        if end - start == len(self):
             return self
         names = [name for name, each in attrs.asdict(self, recurse=False).items() if name not in _NO_ROWS]
-        return attrs.evolve(self, **{name: getattr(self, name)[first:] for name in names})
+        return attrs.evolve(self, **{name: getattr(self, name)[start:end] for name in names})
 
     def to_arrow(self, columns: Collection[str] = RECORD_COLUMNS) -> Any:
         """Return the records as a pyarrow.RecordBatch with these of `RECORD_COLUMNS`, in the given order.

@@ -11,12 +11,12 @@ from typing import Final
 import numpy as np
 
 from broker.cluster import Int32Array, Int64Array
-from broker.ids import Offset
+from broker.ids import INT32_MAX, Offset
 from broker.java.utf8 import decode_java_utf8
 from broker.units import TimeMs
 from log.batches import records_kernel as kernel
-from log.batches.batch import RecordBatch
-from log.batches.fill import tables_of_payload
+from log.batches.batch import SLICE_ROWS, RecordBatch, RecordSlice
+from log.batches.fill import BEGINNING, RecordPlace, tables_in_slices
 from log.codecs.varint import read_varint, read_varlong
 from log.errors import InvalidRecordError
 from log.record import NO_SEQUENCE, TIMESTAMP_TYPE_BIT, Header, Record, increment_sequence, int64
@@ -26,33 +26,59 @@ MANY: Final = 20
 NO_HEADERS: Final[tuple[Header, ...]] = ()
 
 
-def read_many(payload: bytes, batch: RecordBatch) -> tuple[Record, ...] | None:
-    """Return the records of a decompressed payload; None if it is damaged, as `read_records` then explains."""
-    plan = (
-        0,
-        len(payload),
-        batch.record_count,
-        batch.base_offset,
-        batch.base_timestamp,
-        batch.attributes & TIMESTAMP_TYPE_BIT,
-        batch.max_timestamp,
-    )
-    tables = tables_of_payload(payload, plan)
-    if tables is None:
-        return None
-    wide, narrow = tables
+def slices_of(payload: bytes, batch: RecordBatch, *, headers_max: int = INT32_MAX) -> Iterator[RecordSlice]:
+    """Yield the records of a decompressed payload, some at a time, each with its first `headers_max` headers.
+
+    Yields those before a damage, then raises InvalidRecordError with Kafka's message.
+    """
+    for piece in tables_in_slices(payload, _plan(payload, batch), SLICE_ROWS):
+        if not isinstance(piece, RecordPlace):
+            yield _slice_of(payload, batch, *piece, headers_max)
+            continue
+        records, damage = list[Record](), None
+        try:
+            for record in each_record(payload, batch, piece):
+                records.append(record)
+        except InvalidRecordError as error:
+            damage = error
+        yield RecordSlice(tuple(records))
+        if damage is not None:
+            raise damage
+
+
+def check_records(payload: bytes, batch: RecordBatch) -> None:
+    """Raise InvalidRecordError, as `slices_of` does, if the payload is damaged."""
+    for piece in tables_in_slices(payload, _plan(payload, batch), SLICE_ROWS):
+        if isinstance(piece, RecordPlace):
+            for _ in each_record(payload, batch, piece):
+                pass
+
+
+def _plan(payload: bytes, batch: RecordBatch) -> tuple[int, ...]:
+    """Return the kernel's plan for one batch."""
+    is_append_time = batch.attributes & TIMESTAMP_TYPE_BIT
+    header = (batch.record_count, batch.base_offset, batch.base_timestamp, is_append_time, batch.max_timestamp)
+    return 0, len(payload), *header
+
+
+def _slice_of(
+    payload: bytes, batch: RecordBatch, wide: Int64Array, narrow: Int32Array, headers_max: int
+) -> RecordSlice:
     offsets = wide[kernel.OFFSET].tolist()
     keys = _pieces(payload, wide[kernel.KEY_POSITION], narrow[kernel.KEY_SIZE])
     values = _pieces(payload, wide[kernel.VALUE_POSITION], narrow[kernel.VALUE_SIZE])
-    headers = [NO_HEADERS] * len(offsets)
+    headers, hidden = [NO_HEADERS] * len(offsets), dict[int, int]()
     for row in np.flatnonzero(narrow[kernel.HEADER_COUNT]).tolist():
         position = int(wide[kernel.VALUE_POSITION, row]) + max(int(narrow[kernel.VALUE_SIZE, row]), 0)
         count, position = read_varint(payload, position)
-        headers[row], _end = _read_headers(payload, position, count)
+        headers[row], _end = _read_headers(payload, position, min(count, headers_max))
+        if count > headers_max:
+            hidden[row] = count - headers_max
     sequences = [NO_SEQUENCE] * len(offsets)
     if batch.base_sequence >= 0:
         sequences = [increment_sequence(batch.base_sequence, offset - batch.base_offset) for offset in offsets]
-    return tuple(map(Record, offsets, wide[kernel.TIMESTAMP].tolist(), keys, values, headers, sequences))
+    records = map(Record, offsets, wide[kernel.TIMESTAMP].tolist(), keys, values, headers, sequences)
+    return RecordSlice(tuple(records), hidden)
 
 
 def _pieces(payload: bytes, positions: Int64Array, sizes: Int32Array) -> list[bytes | None]:
@@ -63,18 +89,13 @@ def _pieces(payload: bytes, positions: Int64Array, sizes: Int32Array) -> list[by
     ]
 
 
-def read_records(payload: bytes, batch: RecordBatch) -> tuple[Record, ...]:
-    """Return the records of a decompressed payload; raise InvalidRecordError with Kafka's message."""
-    return tuple(each_record(payload, batch))
-
-
-def each_record(payload: bytes, batch: RecordBatch) -> Iterator[Record]:
-    """Yield the records of a decompressed payload up to the first damage, then raise as `read_records` does."""
+def each_record(payload: bytes, batch: RecordBatch, place: RecordPlace = BEGINNING) -> Iterator[Record]:
+    """Yield the records from a place on up to the first damage, then raise InvalidRecordError with Kafka's message."""
     count = batch.record_count
     if count < 0:
         raise InvalidRecordError(f"Found invalid record count {count} in magic v2 batch")
-    position = 0
-    for number in range(count):  # Each turn reads at least seven bytes, or raises.
+    position = place.position
+    for number in range(place.number, count):  # Each turn reads at least seven bytes, or raises.
         try:
             record, position = _read_record(payload, position, batch)
         except InvalidRecordError as error:

@@ -1,9 +1,9 @@
 """Read a whole segment file as columns of records, in bounded memory.
 
 At most one batch's decompressed records (`decompressed_bytes_max`) and `fill.ROWS_MAX` rows are held at a time, beside
-about `step_bytes` of the file. A chunk stays as it is for as long as anybody holds any part of it; then its memory is
-used again. With `keep_going`, damage is stepped over: by the batch's size if what follows looks like a batch, else by a
-search for the next batch whose checksum is right.
+about `step_bytes` of the file; what exceeds the file's `ReadingAllowance` is damage. A chunk stays as it is for as long
+as anybody holds any part of it; then its memory is used again. With `keep_going`, damage is stepped over: by the
+batch's size if what follows looks like a batch, else by a search for the next batch whose checksum is right.
 
     >>> from log.batches.build import BatchSpec, build_batch
     >>> from log.record import Record
@@ -26,9 +26,10 @@ import numpy as np
 from broker.compiled import compiled_with
 from broker.errors import CorruptDataError, UsageError
 from broker.units import MIB
+from log.batches.allowance import HEADERS_MAX, ReadingAllowance
 from log.batches.batch import RecordBatch
 from log.batches.batch_v2 import CHECKED_POSITION, HEADER
-from log.batches.fill import ColumnFill, Payloads, plan_of
+from log.batches.fill import RECORD_BYTES_MIN, ColumnFill, Payloads, plan_of
 from log.batches.header_table import (
     CHUNK_BYTES,
     ColumnMemory,
@@ -43,7 +44,7 @@ from log.batches.in_buffer import BatchReader, batch_at, end_within
 from log.batches.legacy import CHECKED_POSITION as CHECKED_POSITION_LEGACY
 from log.batches.legacy import LegacyBatch, plain_columns
 from log.batches.record_columns import ByteArray, Damage, HeaderColumns, RecordColumns
-from log.codecs.compression import CODEC_MASK, DECOMPRESSED_BYTES_MAX, codec_of, decompress_into
+from log.codecs.compression import CODEC_MASK, DECOMPRESSED_BYTES_MAX, Codec, codec_of, decompress_into
 from log.codecs.crc import BytesLike, crc32, crc32c
 from log.errors import CorruptBatchError
 
@@ -118,6 +119,8 @@ class ScanOptions:
     keep_going: bool = False
     """Whether to step over damage (to `RecordColumns.damages`) and read on, instead of raising at it."""
     reader: BatchReader = BatchReader.FILE
+    record_cost: int = 1
+    """How many plain records one record costs of the `ReadingAllowance`."""
     decompressed_bytes_max: int = DECOMPRESSED_BYTES_MAX
     """How far one batch may grow."""
     step_bytes: int = CHUNK_BYTES
@@ -173,6 +176,9 @@ class _Scan:
     source: str
     search_bytes_left: int = SEARCH_BYTES_MAX
     memory: ColumnMemory = attrs.field(factory=ColumnMemory)
+    allowance: ReadingAllowance = attrs.field(
+        default=attrs.Factory(lambda self: ReadingAllowance(len(self.array), self.options.record_cost), takes_self=True)
+    )
 
     def pieces(self, position: int) -> Iterator[RecordColumns | Damage]:
         """Yield columns and damages in the order of the file."""
@@ -250,7 +256,10 @@ class _Scan:
         """Return the error that the plain reader raises for a batch that a kernel refused."""
         batch = self._batch(position)
         try:
-            batch.ensure_valid() if is_checksum else batch.records()
+            if is_checksum:
+                batch.ensure_valid()
+            for _ in () if is_checksum else batch.record_slices(headers_max=0):
+                pass
         except CorruptDataError as error:
             return error
         raise AssertionError(f"the batch at {position} was refused by a kernel only")
@@ -284,8 +293,11 @@ class _Scan:
         assert isinstance(batch, LegacyBatch)
         try:
             if batch.is_wrapper:
-                payload = batch.payload(self.options.decompressed_bytes_max)
-                yield from batch.columns_in_pieces(run, payload)
+                payload = batch.payload(self.allowance.bytes_max(self.options.decompressed_bytes_max))
+                self.allowance.take_bytes(len(payload))
+                for columns in batch.columns_in_pieces(run, payload, records_max=self.allowance.records_max):
+                    self.allowance.take_records(len(columns))
+                    yield columns
             else:
                 yield from plain_columns(self.array, first, end, run)
         except CorruptDataError as error:
@@ -298,7 +310,7 @@ class _Scan:
     def _read_compressed(self, run: HeaderColumns) -> Iterator[RecordColumns | Damage]:
         """Yield the records of batches, decompressed into one buffer while it has room."""
         payloads, first = Payloads(self.memory), 0
-        data, bytes_max = self.array.data, self.options.decompressed_bytes_max
+        data = self.array.data
         # Nobody looks into a batch without records.
         attributes = np.where(run.record_count == 0, 0, run.attributes).tolist()
         starts, ends = (run.position + HEADER.size).tolist(), (run.position + run.size_bytes).tolist()
@@ -307,7 +319,12 @@ class _Scan:
                 yield from self._filled(payloads.fill(run.rows(first, row)))
                 payloads, first = Payloads(self.memory), row
             try:
-                payload = decompress_into(codec_of(attribute_bits), data[start:end], payloads.room, bytes_max=bytes_max)
+                codec, bytes_max = codec_of(attribute_bits), self.options.decompressed_bytes_max
+                if codec is not Codec.NONE:
+                    bytes_max = self.allowance.bytes_max(bytes_max)
+                payload = decompress_into(codec, data[start:end], payloads.room, bytes_max=bytes_max)
+                if codec is not Codec.NONE:
+                    self._take(payload if isinstance(payload, int) else len(payload), int(run.record_count[row]))
             except CorruptDataError as error:
                 yield from self._filled(payloads.fill(run.rows(first, row)))
                 placed = type(error)(error.what, source=self.source, position=int(run.position[row]))
@@ -320,16 +337,45 @@ class _Scan:
                 payloads.add(payload)
         yield from self._filled(payloads.fill(run.rows(first, len(run))))
 
+    def _take(self, size_bytes: int, record_count: int) -> None:
+        """Count a compressed batch against the allowance; raise DecompressionError where that is used up."""
+        self.allowance.take_bytes(size_bytes)
+        count = max(0, min(record_count, size_bytes // RECORD_BYTES_MIN))
+        if not self.allowance.take_records(count):
+            raise self.allowance.refusal(f"its {count:,} records are")
+
     def _filled(self, fill: ColumnFill) -> Iterator[RecordColumns | Damage]:
-        """Yield the rows of a fill, and damages for its malformed batches."""
+        """Yield the rows of a fill, and damages for its malformed batches and for records with too many headers."""
         while not fill.is_done:  # Each turn reads a row, or skips a batch, or ends.
             columns = fill.next_columns()
             if len(columns) > 0 or fill.is_done:
-                yield columns
+                yield from self._by_headers(columns)
             row = fill.broken_batch
             if row is not None:
                 yield self._unreadable(fill.batches, row, self._error_of(int(fill.batches.position[row])))
                 fill.skip_broken()
+
+    def _by_headers(self, columns: RecordColumns) -> Iterator[RecordColumns | Damage]:
+        """Yield columns, split where they have more than `HEADERS_MAX` headers; a record with more is damage."""
+        counts = columns.header_count
+        if int(counts.sum(dtype=np.int64)) <= HEADERS_MAX:
+            yield columns
+            return
+        start = total = 0
+        for row in np.flatnonzero(counts).tolist():
+            if row < start:
+                continue
+            if total + int(counts[row]) > HEADERS_MAX:
+                yield columns.rows(start, row)
+                start, total = row, 0
+            total += int(counts[row])
+            if total > HEADERS_MAX:
+                batch, offset = int(columns.batch_index[row]), int(columns.offset[row])
+                what = f"the record at offset {offset} has {total:,} headers; at most {HEADERS_MAX:,} are read"
+                error = CorruptBatchError(what, source=self.source, position=int(columns.batches.position[batch]))
+                yield self._unreadable(columns.batches, batch, error)
+                start, total = int(np.searchsorted(columns.batch_index, batch, side="right")), 0
+        yield columns.rows(start, len(columns))
 
     def _unreadable(self, run: HeaderColumns, row: int, error: CorruptDataError) -> Damage:
         """Return the damage of a batch with a right checksum, whose size can be trusted."""

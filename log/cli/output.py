@@ -55,6 +55,7 @@ def check_out(paths: Sequence[Path], out: Path) -> None:
 
 BAR_SIZE_MIN: Final = 64 * MIB  # Read in about a tenth of a second; a bar for less only flickers.
 LINES_PER_WRITE: Final = 1000
+CHARACTERS_PER_WRITE: Final = MIB
 SECONDS_PER_REFRESH: Final = 0.1
 FILE_COST: Final = MIB
 """What opening and closing a file costs beside its bytes: as much as reading a mebibyte."""
@@ -68,12 +69,15 @@ def print_lines(lines: Iterable[str]) -> None:
 def write_lines(write: Callable[[str], object], lines: Iterable[str], *, raw: bool = False) -> None:
     """Write lines as `print_lines` prints them, a block a call; `raw` escapes nothing that a terminal would obey."""
     held: list[str] = []
+    size = 0
     try:
         for line in lines:
             held.append(line if raw or line.isprintable() else printable(line))
-            if len(held) == LINES_PER_WRITE:
+            size += len(line)
+            if len(held) == LINES_PER_WRITE or size > CHARACTERS_PER_WRITE:
                 write("\n".join(held))
                 held.clear()
+                size = 0
     finally:
         if held:
             write("\n".join(held))

@@ -237,5 +237,5 @@ def is_transactional_or_control(headers: HeaderColumns) -> NDArray[np.bool_]:
 
 def _control_type(batch: RecordBatch) -> ControlType | None:
     """Return the type of a control batch's first record, None if it has no records."""
-    records = batch.records()
-    return control_type(records[0].key) if records else None
+    record = batch.first_record()
+    return None if record is None else control_type(record.key)

@@ -13,6 +13,7 @@ from broker.errors import CorruptDataError, InputError
 from broker.ids import LeaderEpoch, Offset
 from broker.units import TimeMs
 from broker.values import value
+from log.batches.allowance import DECODED_COST
 from log.batches.in_buffer import MAGIC_POSITION, SIZE_MIN, batches_in
 from log.batches.record_columns import RecordColumns
 from log.batches.scan import ScanOptions, scan
@@ -173,7 +174,9 @@ def entries_of(
     errors are added there, and reading goes on. A torn end is no damage, as the file may still be written to; a
     sentence on it is added to `torn_ends`.
     """
-    for columns in scan(data, options=ScanOptions(keep_going=rejected is not None), source=source):
+    for columns in scan(
+        data, options=ScanOptions(keep_going=rejected is not None, record_cost=DECODED_COST), source=source
+    ):
         for place in _places(columns):
             try:
                 yield MetadataEntry(place.offset, place.epoch, place.time_ms, _record(columns, place))

@@ -12,6 +12,7 @@ from typing import Final
 import attrs
 
 from broker.errors import CorruptDataError, UsageError
+from broker.units import MIB
 from broker.wire.fields import Fields, Message
 from broker.wire.reading import Reader, read_message
 from broker.wire.writing import unsigned_varint, write_message
@@ -59,6 +60,8 @@ def version_read(schema: Message, version: int) -> int:
 
 
 FRAME_VERSION: Final = 1
+RECORD_BYTES_MAX: Final = 8 * MIB
+"""The quorum appends batches of at most 8 MiB (KafkaRaftClient.MAX_BATCH_SIZE_BYTES)."""
 _INT16_MAX: Final = 2**15 - 1
 _TYPES: Final = {int(kind): kind for kind in RecordType}
 
@@ -90,6 +93,8 @@ class MetadataRecord:
 def decode_record(data: bytes) -> MetadataRecord:
     """Return the record encoded in `data`; raise CorruptDataError with the position in `data`."""
     reader = Reader(data)
+    if reader.left > RECORD_BYTES_MAX:
+        raise reader.corrupt(f"a record of {reader.left:,} bytes; at most {RECORD_BYTES_MAX:,} are decoded")
     number, version = read_frame(reader)
     kind = _TYPES.get(number)
     if kind is None:

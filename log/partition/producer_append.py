@@ -136,7 +136,7 @@ class ProducerAppend:
         if not batch.is_control:
             self._append_data(batch)
             return None
-        record = next(iter(batch.records()), None)
+        record = batch.first_record()
         # An empty control batch is what the cleaner left of a transaction that is wholly gone.
         return None if record is None else self._append_marker(batch, record)
 

@@ -115,7 +115,7 @@ def first_record_since(
     for batch in batches:
         if batch.max_timestamp < timestamp_ms:
             continue
-        for record in batch.records():
+        for record in batch.each_record():
             if record.timestamp >= timestamp_ms and record.offset >= starting_offset:
                 return FoundOffset(record.timestamp, record.offset, known_epoch(batch))
     return None

@@ -11,10 +11,14 @@ from collections.abc import Iterator
 from typing import Final
 
 import attrs
+import numpy as np
 
 from broker.errors import InputError
+from log.batches.allowance import ReadingAllowance
 from log.batches.batch import RecordBatch
 from log.batches.in_buffer import batch_at, batches_in
+from log.batches.record_columns import HeaderColumns
+from log.batches.scan import scan_headers
 from log.errors import CorruptIndexError, CorruptSnapshotError
 from log.partition.producer_entry import PRODUCER_SIZE_BYTES, SNAPSHOT_VERSION, parse_snapshot
 from log.segments.file_names import LOG, OFFSET_INDEX
@@ -45,8 +49,7 @@ def time_index_lines(file: SourceFile, options: DumpOptions, problems: Problems)
             last_offset = NOT_FOUND if found is None else found.last_offset
             problems.add(ProblemKind.OFFSET_NOT_FOUND, file.absolute, offset, last_offset)
         else:
-            largest = max((record.timestamp for record in found.records()), default=NO_TIMESTAMP)
-            largest = max(largest, NO_TIMESTAMP)
+            largest = log.largest_timestamp_in(found)
             if largest != timestamp:
                 problems.add(ProblemKind.TIMESTAMP_MISMATCH, file.absolute, timestamp, largest)
             if before >= timestamp:
@@ -65,6 +68,11 @@ class _Log:
     offsets: list[int]
     """The offset index: offsets relative to the base offset, and a position for each."""
     positions: list[int]
+    headers: HeaderColumns
+    """The headers of all batches up to a damage."""
+    allowance: ReadingAllowance
+    largest: dict[int, int] = attrs.field(factory=dict)
+    """The largest timestamp in the batches at some positions."""
     read_positions: set[int] = attrs.field(factory=set)
     """Where batches begin from which the log was read to its end."""
 
@@ -75,7 +83,9 @@ class _Log:
         entries = offset_index_entries(index.view() if index.exists() else b"", file.base_offset)
         offsets = (entries.offsets - file.base_offset).tolist()
         log = log_of(file)
-        return cls(log, log.view(), offsets, entries.positions.tolist())
+        data = log.view()
+        allowance = ReadingAllowance(log.size_bytes)
+        return cls(log, data, offsets, entries.positions.tolist(), scan_headers(data), allowance)
 
     def batch_ending_at(self, offset: int) -> RecordBatch | None:
         """Return the first batch from where the index says whose last offset is not below `offset`.
@@ -90,8 +100,26 @@ class _Log:
                 source=self.file.shown,
             )
         self._read_ahead(position)
-        batches = batches_in(self.data, start_position=position, source=self.file.shown)
+        headers, row = self._headers_from(position)
+        reaching = np.flatnonzero(headers.last_offset[row:] >= offset)
+        if len(reaching):
+            return batch_at(self.data, int(headers.position[row + reaching[0]]), source=self.file.shown)
+        batches = batches_in(self.data, start_position=headers.end_position, source=self.file.shown)
         return next((batch for batch in batches if batch.last_offset >= offset), None)
+
+    def _headers_from(self, position: int) -> tuple[HeaderColumns, int]:
+        """Return headers, and the row of the batch at a position, which need not be where one was written."""
+        row = int(np.searchsorted(self.headers.position, position))
+        if row < len(self.headers) and self.headers.position[row] == position:
+            return self.headers, row
+        return scan_headers(self.data, start_position=position), 0
+
+    def largest_timestamp_in(self, batch: RecordBatch) -> int:
+        """Return the largest timestamp of a batch's records, -1 for none; raise a CorruptDataError for damage."""
+        if batch.position not in self.largest:
+            times = (record.timestamp for record in batch.each_record(self.allowance))
+            self.largest[batch.position] = max(times, default=NO_TIMESTAMP)
+        return max(self.largest[batch.position], NO_TIMESTAMP)
 
     def _read_ahead(self, position: int) -> None:
         """Read the headers of all batches from a position on; raise CorruptBatchError at an impossible size."""

@@ -15,6 +15,7 @@ from broker.errors import CorruptDataError
 from broker.ids import INT32_MAX
 from broker.java.utf8 import decode_java_utf8
 from broker.units import MIB
+from log.batches.allowance import DECODED_COST, ReadingAllowance
 from log.batches.batch import RecordBatch
 from log.batches.batch_v2 import HEADER, BatchV2
 from log.batches.in_buffer import batches_in
@@ -51,6 +52,19 @@ DECODER_CLASSES: Final[Mapping[str, str]] = {
 """Our decoder for each class of Kafka's; DefaultDecoder prints where an array stands in memory."""
 
 
+SHOWN_BYTES_MAX: Final = 8 * MIB
+"""How much of a key or value is shown."""
+HEADERS_SHOWN_MAX: Final = 1000
+"""How many headers of a record are shown."""
+
+
+def shown(data: bytes, decoder: str) -> str:
+    """Return a key or value as text; of one that is very large its beginning, and how much is left out."""
+    text = DECODERS[decoder](data[:SHOWN_BYTES_MAX])
+    hidden = len(data) - SHOWN_BYTES_MAX
+    return f"{text}... ({hidden:,} more bytes are not shown)" if hidden > 0 else text
+
+
 @attrs.frozen(kw_only=True)
 class DumpOptions:
     """Hold the options of a dump: a half-open range of offsets, and `bytes_max` bytes to read per segment."""
@@ -79,6 +93,10 @@ class DumpOptions:
     def is_whole(self) -> bool:
         """Return whether files are read to their end."""
         return self.bytes_max == INT32_MAX and self.end_offset is None
+
+    def allowance(self, file: SourceFile) -> ReadingAllowance:
+        """Return how much of a file's compressed batches is read."""
+        return ReadingAllowance(file.size_bytes, DECODED_COST if self.metadata or self.topic_decoder else 1)
 
     def wants_batch(self, batch: RecordBatch) -> bool:
         """Return whether the batch overlaps the range of offsets."""

@@ -23,7 +23,7 @@ from log.storage.metadata_files import (
     read_meta_properties,
     read_partition_metadata,
 )
-from log.tools.dump_options import DECODERS, DumpOptions, wanted_batches
+from log.tools.dump_options import HEADERS_SHOWN_MAX, DumpOptions, shown, wanted_batches
 from log.tools.dump_topics import decoded
 from log.tools.findings import Problems
 from log.tools.index_entries import IndexEntries
@@ -55,10 +55,14 @@ def file_rows(file: SourceFile, options: DumpOptions, problems: Problems) -> Ite
 
 
 def _log_rows(file: SourceFile, options: DumpOptions, problems: Problems) -> Iterator[dict[str, Any]]:
+    allowance = options.allowance(file)
     for batch in wanted_batches(file, options, problems):
         yield _batch_row(batch)
-        if options.deep:
-            yield from (_record_row(batch, each, options) for each in batch.records() if options.wants_record(each))
+        for found in batch.record_slices(headers_max=HEADERS_SHOWN_MAX, allowance=allowance) if options.deep else ():
+            for row, each in enumerate(found.records):
+                if options.wants_record(each):
+                    hidden = found.hidden_headers.get(row)
+                    yield _record_row(batch, each, options) | ({"headersNotShown": hidden} if hidden else {})
 
 
 def _batch_row(batch: RecordBatch) -> dict[str, Any]:
@@ -149,7 +153,7 @@ def _snapshot_rows(file: SourceFile) -> Iterator[dict[str, Any]]:
 
 
 def _shown(data: bytes | None, decoder: str) -> str | None:
-    return None if data is None else DECODERS[decoder](data)
+    return None if data is None else shown(data, decoder)
 
 
 def _size(data: bytes | None) -> int:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from broker.errors import CorruptDataError, InputError
-from log.batches.batch import RecordBatch
-from log.batches.batch_v2 import BatchV2
+from broker.errors import InputError
+from log.batches.allowance import ReadingAllowance
+from log.batches.batch import RecordBatch, RecordSlice
 from log.batches.legacy import LegacyBatch
 from log.metadata.json_text import control_json, metadata_payload
 from log.metadata.reading import SNAPSHOT, snapshot_id
@@ -25,7 +25,7 @@ from log.tools.dump_index import (
     time_index_lines,
     txn_index_lines,
 )
-from log.tools.dump_options import DECODERS, DumpOptions, wanted_batches
+from log.tools.dump_options import HEADERS_SHOWN_MAX, DumpOptions, shown, wanted_batches
 from log.tools.dump_rows import small_file_lines
 from log.tools.dump_topics import decoded
 from log.tools.findings import ProblemKind, Problems
@@ -70,17 +70,18 @@ def check_dumpable(file: SourceFile, *, is_compared: bool) -> None:
 def log_lines(file: SourceFile, options: DumpOptions, problems: Problems) -> Iterator[str]:
     """Yield a line per batch of a segment and, with `deep`, per record; raise CorruptDataError at damage."""
     yield _heading(file)
+    allowance, absolute = options.allowance(file), file.absolute
     end_position = 0
     last_offset = NO_OFFSET
     for batch in wanted_batches(file, options, problems):
         end_position = batch.end_position
         yield batch_line(batch)
         if options.deep:
-            for record, line in record_lines(batch, options):
+            for record, line in record_lines(batch, options, allowance):
                 # Kafka's tool takes the offset before a file's first one for -1.
                 has_before = last_offset != NO_OFFSET or options.start_offset == 0
                 if has_before and record.offset != int64(last_offset + 1):
-                    problems.add(ProblemKind.NON_CONSECUTIVE, file.absolute, last_offset, record.offset)
+                    problems.add(ProblemKind.NON_CONSECUTIVE, absolute, last_offset, record.offset)
                 last_offset = record.offset
                 yield line
     trailing_bytes = file.size_bytes - end_position
@@ -118,36 +119,35 @@ def batch_line(batch: RecordBatch) -> str:
     )
 
 
-def record_lines(batch: RecordBatch, options: DumpOptions) -> Iterator[tuple[Record, str]]:
+def record_lines(batch: RecordBatch, options: DumpOptions, allowance: ReadingAllowance) -> Iterator[tuple[Record, str]]:
     """Yield the records in the range of offsets, each with its line; raise CorruptDataError at damage."""
-    damage: CorruptDataError | None = None
-    records: Sequence[Record]
-    try:
-        records = batch.records()
-    except CorruptDataError as error:
-        records, damage = _before_damage(batch, error, options)
     wants_all = options.wants_all_of(batch)
-    metadata = [""] * len(records) if options.skip_record_metadata else _metadata(batch, records)
-    for record, line in zip(records, metadata, strict=True):
-        if wants_all or options.wants_record(record):
-            yield record, line + _data(record, options, line) if options.print_data and not batch.is_control else line
-    if damage is not None:
-        raise damage
+    for found, metadata in _slices(batch, options, allowance):
+        for record, line in zip(found.records, metadata, strict=True):
+            if wants_all or options.wants_record(record):
+                has_data = options.print_data and not batch.is_control
+                yield record, line + _data(record, options, line) if has_data else line
 
 
-def _before_damage(
-    batch: RecordBatch, error: CorruptDataError, options: DumpOptions
-) -> tuple[Sequence[Record], CorruptDataError | None]:
-    """Return the records that Kafka's tool prints of a damaged batch, and what ends its dump; raise without records.
+def _slices(
+    batch: RecordBatch, options: DumpOptions, allowance: ReadingAllowance
+) -> Iterator[tuple[RecordSlice, Sequence[str]]]:
+    """Yield the records in slices, with what of each is not data.
 
-    It prints each record before it reads the next one, and of a plain message without its data no more than its sizes.
+    Of a plain message without its data Kafka's tool reads no more than its sizes.
     """
-    if isinstance(batch, LegacyBatch) and not batch.is_wrapper and not options.print_data:
-        return (Record(batch.last_offset, batch.max_timestamp, None, None),), None
-    records = batch.records_before_damage() if isinstance(batch, BatchV2) else ()
-    if not records:
-        raise error
-    return records, error
+    is_message = isinstance(batch, LegacyBatch) and not batch.is_wrapper and not options.print_data
+    slices = batch.record_slices(headers_max=HEADERS_SHOWN_MAX, allowance=allowance)
+    messages = batch.each_message() if isinstance(batch, LegacyBatch) else iter(())
+    if is_message:
+        slices = iter([RecordSlice((Record(batch.last_offset, batch.max_timestamp, None, None),))])
+    for found in slices:
+        if options.skip_record_metadata:
+            yield found, [""] * len(found.records)
+        elif isinstance(batch, LegacyBatch):
+            yield found, list(_legacy_metadata(batch, found.records, messages))
+        else:
+            yield found, _metadata(batch, found)
 
 
 def _data(record: Record, options: DumpOptions, line: str) -> str:
@@ -166,15 +166,14 @@ def _decoded(record: Record, options: DumpOptions) -> tuple[str | None, str | No
         return None, metadata_payload(record, hides_secrets=options.hides_secrets)
     if options.topic_decoder is not None:
         return decoded(record, options.topic_decoder)
-    key = None if record.key is None else DECODERS[options.key_decoder](record.key)
-    return key, None if record.value is None else DECODERS[options.value_decoder](record.value)
+    key = None if record.key is None else shown(record.key, options.key_decoder)
+    return key, None if record.value is None else shown(record.value, options.value_decoder)
 
 
-def _metadata(batch: RecordBatch, records: Sequence[Record]) -> list[str]:
+def _metadata(batch: RecordBatch, found: RecordSlice) -> list[str]:
     """Return of each record what is not data."""
     name = batch.timestamp_type.value  # Asked once: an enumeration's attribute costs as much as half the line.
-    if isinstance(batch, LegacyBatch):
-        return list(_legacy_metadata(batch, records))
+    records = found.records
     lines = [
         f"{RECORD_START}offset: {record.offset} {name}: {record.timestamp}"
         f" keySize: {-1 if record.key is None else len(record.key)}"
@@ -182,15 +181,17 @@ def _metadata(batch: RecordBatch, records: Sequence[Record]) -> list[str]:
         f" sequence: {record.sequence} headerKeys: [{','.join([header.name for header in record.headers])}]"
         for record in records
     ]
+    for row, hidden in found.hidden_headers.items():
+        lines[row] = f"{lines[row][:-1]},... {hidden:,} more are not shown]"
     if batch.is_control:
         return [f"{line} {_control(record)}" for line, record in zip(lines, records, strict=True)]
     return lines
 
 
-def _legacy_metadata(batch: LegacyBatch, records: Sequence[Record]) -> Iterator[str]:
+def _legacy_metadata(batch: LegacyBatch, records: Sequence[Record], messages: Iterator[LegacyBatch]) -> Iterator[str]:
     """Yield what is printed of each message, its own checksum included."""
     name = batch.timestamp_type.value
-    for record, message in zip(records, batch.each_message(), strict=True):
+    for record, message in zip(records, messages, strict=False):
         key_size, value_size = message.stored_sizes()
         yield (
             f"{RECORD_START}offset: {record.offset} {name}: {record.timestamp} keySize: {key_size}"

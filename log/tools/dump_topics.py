@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from broker.errors import CorruptDataError
 from broker.group.schemas import ASSIGNMENT, CONSUMER_GROUP_RECORDS, SUBSCRIPTION
+from broker.units import MIB
 from broker.wire.fields import Fields, Message, RecordSchema
 from broker.wire.reading import MessageError, Reader, read_message
 from log.metadata.json_text import fields_json
@@ -36,6 +37,8 @@ _TRANSACTION_STATES: Final = (
     "Dead",
     "PrepareEpochFence",
 )
+MESSAGE_BYTES_MAX: Final = 8 * MIB
+"""A record's key or value of an internal topic; a topic's max.message.bytes is 1 MiB by default."""
 SEGMENT, UPDATE, PARTITION_DELETE, SNAPSHOT = range(4)
 
 
@@ -248,6 +251,8 @@ def _read(message: Message, data: bytes, *, version: int, shown_version: int, wh
 
 
 def _version(data: bytes, where: str) -> int:
+    if len(data) > MESSAGE_BYTES_MAX:
+        raise refused(f"the {where} has {len(data):,} bytes; at most {MESSAGE_BYTES_MAX:,} are decoded")
     if len(data) < 2:
         raise refused(f"Could not read version from {where}'s buffer.")
     return int.from_bytes(data[:2], "big", signed=True)

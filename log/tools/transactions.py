@@ -21,6 +21,7 @@ import attrs
 
 from broker.ids import Offset, ProducerEpoch, ProducerId, TopicPartition
 from broker.units import MINUTE_MS, DurationMs, TimeMs
+from log.batches.allowance import DECODED_COST, ReadingAllowance
 from log.batches.batch import RecordBatch
 from log.batches.in_buffer import batch_at
 from log.batches.record_columns import HeaderColumns
@@ -200,15 +201,18 @@ def coordinator_entries(folders: Sequence[SourceFolder]) -> Mapping[ProducerId, 
         if held is None or held.topic != STATE_TOPIC:
             continue
         for file in folder.of_kind(LOG):
+            allowance = ReadingAllowance(file.size_bytes, DECODED_COST)
             for headers in header_chunks(file.view()):
                 for batch in _batches(file, headers):
                     if not batch.is_control:
-                        _take_coordinated(batch, found)
+                        _take_coordinated(batch, allowance, found)
     return found
 
 
-def _take_coordinated(batch: RecordBatch, found: dict[ProducerId, CoordinatorEntry]) -> None:
-    for record in batch.records():
+def _take_coordinated(
+    batch: RecordBatch, allowance: ReadingAllowance, found: dict[ProducerId, CoordinatorEntry]
+) -> None:
+    for record in batch.each_record(allowance):
         key, payload = decoded(record, "transaction-log")
         if key is None or payload is None or not payload.startswith("{"):
             continue

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from broker.java.utf8 import REPLACEMENT, decode_java_utf8
+from broker.java.utf8 import decode_java_utf8
+
+REPLACEMENT = "\ufffd"
 
 
 @pytest.mark.parametrize(
