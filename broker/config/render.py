@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from broker.config.catalog import Change, changes_of
 from broker.config.setting import Scope, Setting, ValueType, format_for_people, format_value
+
+_NAMES: Final = (
+    *("name", "scope", "type", "unit", "default", "minimum", "maximum", "allowed", "synonyms", "besides"),
+    *("allows_empty", "allows_repeats", "update", "since", "until", "deprecated", "internal", "sentence", "source"),
+)
+"""The properties of a setting in JSON, in their order."""
 
 
 def render_table(settings: Sequence[Setting]) -> str:
@@ -76,25 +82,8 @@ def _field(name: str, value: Any) -> str:
     return f"{word} {value.value if isinstance(value, ValueType) else format_value(value)}"
 
 
-def _record(setting: Setting) -> dict[str, object]:
-    return {
-        "name": setting.name,
-        "scope": setting.scope.value,
-        "type": setting.type.value,
-        "unit": setting.unit.value or None,
-        "default": list(setting.default) if isinstance(setting.default, tuple) else setting.default,
-        "minimum": setting.minimum,
-        "maximum": setting.maximum,
-        "allowed": list(setting.allowed),
-        "synonyms": list(setting.synonyms),
-        "besides": setting.besides,
-        "allows_empty": setting.allows_empty if setting.type is ValueType.LIST else None,
-        "allows_repeats": setting.allows_repeats if setting.type is ValueType.LIST else None,
-        "update": setting.update or None,
-        "since": setting.since or None,
-        "until": setting.until or None,
-        "deprecated": setting.deprecated or None,
-        "internal": setting.internal,
-        "sentence": setting.sentence,
-        "source": setting.source,
-    }
+def _record(setting: Setting) -> dict[str, Any]:
+    found = {name: getattr(setting, name) for name in _NAMES}
+    found |= {name: found[name].value for name in ("scope", "type", "unit")}
+    found |= {name: found[name] or None for name in ("unit", "update", "since", "until", "deprecated")}
+    return found if setting.type is ValueType.LIST else found | dict.fromkeys(("allows_empty", "allows_repeats"))

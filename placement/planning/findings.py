@@ -73,7 +73,7 @@ def findings(impact: Impact, *, disk_bytes: Int64Array | None = None) -> tuple[F
         *_never_ends(impact),
         *_disks(impact, disk_bytes),
         *_min_isr(impact),
-        *_racks(impact),
+        *(one for name, rows in impact.racks.items() for one in _of_rows(impact.before, name, rows)),
         *_factors(impact),
     )
 
@@ -223,13 +223,6 @@ def _min_isr(impact: Impact) -> Iterator[Finding]:
     if least is not None:
         short = np.flatnonzero((_factor(impact.after) < least) & (_factor(impact.before) >= least))
         yield from _of_rows(impact.before, "factor-below-min-isr", short)
-
-
-def _racks(impact: Impact) -> Iterator[Finding]:
-    rows = impact.racks_broken, impact.racks_kept, impact.racks_mended
-    for name, each in zip(("racks-broken", "racks-kept", "racks-mended"), rows, strict=True):
-        if each is not None:
-            yield from _of_rows(impact.before, name, each)
 
 
 def _factors(impact: Impact) -> Iterator[Finding]:

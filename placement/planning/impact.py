@@ -88,8 +88,8 @@ class Impact:
     """Hold what a plan does, in all and batch by batch; `directories` are the copies inside brokers, counted apart.
 
     `after` is the cluster when all batches are complete and preferred leaders elected. `under_min_isr` counts
-    partitions; `fewer_racks` those on fewer racks than they could be, with the rows that the plan
-    restores, moves and leaves so, and breaks.
+    partitions; `fewer_racks` those on fewer racks than they could be, and `racks` has the rows that the plan breaks,
+    moves and leaves so, and restores, by the names of findings; none where racks are not known.
     """
 
     release: Release
@@ -101,9 +101,7 @@ class Impact:
     directories: DirectoryMoves
     under_min_isr: States
     fewer_racks: States
-    racks_mended: Int64Array | None
-    racks_kept: Int64Array | None
-    racks_broken: Int64Array | None
+    racks: dict[str, Int64Array]
     has_links: bool
 
     @property
@@ -162,6 +160,10 @@ def impact(
     moved = np.zeros(before.partitions.count, dtype=np.bool_)
     for batch in batches:
         moved[batch.plan.rows[batch.plan.added.any(axis=1)]] = True
+    racks = {}
+    if were_crowded is not None and crowded is not None:
+        kept = were_crowded & crowded
+        racks = {"racks-broken": crowded & ~kept, "racks-kept": moved & kept, "racks-mended": were_crowded & ~kept}
     return Impact(
         release=release,
         zookeeper=zookeeper,
@@ -170,11 +172,9 @@ def impact(
         batches=tuple(batches),
         brokers=_brokers(before, view, batches, directories),
         directories=directories,
-        under_min_isr=_min_isr_states([before, *(batch.plan.view for batch in batches[1:]), view]),
-        fewer_racks=_rack_states(were_crowded, crowded),
-        racks_mended=None if were_crowded is None or crowded is None else _rows(were_crowded & ~crowded),
-        racks_kept=None if were_crowded is None or crowded is None else _rows(moved & were_crowded & crowded),
-        racks_broken=None if were_crowded is None or crowded is None else _rows(crowded & ~were_crowded),
+        under_min_isr=_states(list(map(under_min_isr, [before, *(batch.plan.view for batch in batches[1:]), view]))),
+        fewer_racks=_states([were_crowded, crowded]),
+        racks={name: np.flatnonzero(rows) for name, rows in racks.items()},
         has_links=links is not None and links.is_limited,
     )
 
@@ -255,9 +255,8 @@ def _leaders_without_election(after: ClusterView, batches: Sequence[BatchImpact]
     return count_each(rows, len(after.brokers))
 
 
-def _min_isr_states(views: Sequence[ClusterView]) -> States:
-    """Count the partitions under min-ISR in the first view, in any of them, and in the last."""
-    found = [under_min_isr(view) for view in views]
+def _states(found: Sequence[BoolArray | None]) -> States:
+    """Count the partitions flagged in the first view, in any of them, and in the last."""
     flags = [each for each in found if each is not None]
     if len(flags) < len(found):
         return States(before=None, during=None, after=None)
@@ -274,16 +273,6 @@ def fewer_racks(view: ClusterView) -> BoolArray | None:
     brokers = [one if is_alive else attrs.evolve(one, rack=None) for one, is_alive in pairs]
     flags[RACK_SPREAD.violations(assignment_of(view), brokers).subjects] = True
     return flags
-
-
-def _rack_states(before: BoolArray | None, after: BoolArray | None) -> States:
-    if before is None or after is None:
-        return States(before=None, during=None, after=None)
-    return States(before=int(before.sum()), during=int((before | after).sum()), after=int(after.sum()))
-
-
-def _rows(flags: BoolArray) -> Int64Array:
-    return np.flatnonzero(flags)
 
 
 def _sum(columns: Sequence[Int64Array]) -> Int64Array:
