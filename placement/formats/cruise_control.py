@@ -47,7 +47,7 @@ def _is_rebalance(value: dict[str, Any]) -> bool:
 def read_cruise_control(found: Documents, *, source: str, name: str) -> ParsedDump:
     """Return the clusters of one response; raise InputError if no part of it can be used."""
     value = found.documents[0].value
-    row_counts = RowCounts(source, FORMAT, found.lines_passed_over, found.first_passed_over)
+    row_counts = found.row_counts(source, FORMAT)
     tasks = folded(value).get("usertasks")
     clusters = _read_answer(value, row_counts, name) if tasks is None else _read_tasks(tasks, row_counts, name)
     for cluster in clusters:

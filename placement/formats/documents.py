@@ -19,6 +19,7 @@ from typing import Any, Final
 import attrs
 
 from broker.errors import InputError
+from placement.formats.parsed import RowCounts
 from placement.formats.pasted import JSON, Cleaning
 from placement.formats.text import escaped
 
@@ -62,6 +63,10 @@ class Documents:
     documents: tuple[Document, ...]
     lines_passed_over: int
     first_passed_over: tuple[int, str] | None = None
+
+    def row_counts(self, source: str, format_name: str, notes: Iterable[str] = ()) -> RowCounts:
+        """Return the account of an input of these documents, which begins with the lines passed over."""
+        return RowCounts(source, format_name, self.lines_passed_over, self.first_passed_over, notes=[*notes])
 
     def known(self, is_known: Callable[[dict[str, Any]], bool]) -> Documents:
         """Return the documents without log lines, and without those inside other text of a kind that is not known."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from broker.cluster import PAD, Int32Array
+from broker.cluster import PAD, ClusterView, Int32Array, TopicView
 from broker.ids import INT32_MAX, NO_LEADER
 from placement.formats.checks import (
     PARTITION_ID_MAX,
@@ -172,3 +172,15 @@ class EntryRows:
             self.row_counts.rows_analysed -= 1
             self.row_counts.reject(f"{self.places[row.line]}: {row.reason}", row.partition, is_repeat=row.is_repeat)
         return closed
+
+    def view_of(self, closed: Closed, name: str, **more: Any) -> ClusterView:
+        """Return the cluster of the finished table; `more` is what the format says besides."""
+        counts = self.row_counts
+        return ClusterView.build(
+            name=name,
+            source=counts.source,
+            format=counts.format,
+            partitions=closed.table,
+            topics=tuple(map(TopicView, self.rows.topics)),
+            **({"notes": tuple(counts.notes)} | more),
+        )

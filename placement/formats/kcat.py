@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from broker.cluster import BrokerView, ClusterView, TopicView
+from broker.cluster import BrokerView
 from broker.ids import BrokerId
 from placement.formats.checks import fault_of_number
 from placement.formats.documents import Documents, brief, plain
@@ -37,7 +37,7 @@ def is_kcat(value: dict[str, Any]) -> bool:
 def read_kcat(found: Documents, *, source: str, name: str) -> ParsedDump:
     """Return the cluster of one kcat document; raise InputError if no part of it can be used."""
     value = found.documents[0].value
-    row_counts = RowCounts(source, FORMAT, found.lines_passed_over, found.first_passed_over)
+    row_counts = found.row_counts(source, FORMAT)
     entries = EntryRows(row_counts, PartitionRows(source))
     brokers = _brokers(value.get("brokers"), row_counts)
     errors: list[str] = []
@@ -108,17 +108,7 @@ def _dump(
         row_counts.notes.extend(
             first_few([f"broker {broker} holds replicas but is not in the list of brokers" for broker in away])
         )
-    view = ClusterView.build(
-        name=name,
-        source=row_counts.source,
-        format=FORMAT,
-        partitions=closed.table,
-        brokers=brokers,
-        topics=tuple(TopicView(topic) for topic in entries.rows.topics),
-        partitions_complete=is_whole,
-        facts=facts,
-        notes=tuple(row_counts.notes),
-    )
+    view = entries.view_of(closed, name, brokers=brokers, partitions_complete=is_whole, facts=facts)
     return row_counts.dump((view,))
 
 

@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from broker.cluster import ClusterView, TopicView
 from placement.formats.checks import fault_of_topic_name
 from placement.formats.documents import Documents, folded
 from placement.formats.entries import Entry, EntryRows
@@ -61,9 +60,7 @@ def read_znode(found: Documents, *, source: str, name: str) -> ParsedDump:
         )
         for number, replicas in value["partitions"].items()
     )
-    return _read(
-        entries, RowCounts(source, ZOOKEEPER, found.lines_passed_over, found.first_passed_over, notes=notes), name
-    )
+    return _read(entries, found.row_counts(source, ZOOKEEPER, notes), name)
 
 
 def read_msk(found: Documents, *, source: str, name: str) -> ParsedDump:
@@ -87,12 +84,7 @@ def read_msk(found: Documents, *, source: str, name: str) -> ParsedDump:
         )
         for place, raw, item in rows
     )
-    return _read(
-        entries,
-        RowCounts(source, MSK, found.lines_passed_over, found.first_passed_over, notes=notes),
-        name,
-        is_whole=is_whole,
-    )
+    return _read(entries, found.row_counts(source, MSK, notes), name, is_whole=is_whole)
 
 
 def read_rpk(text: str, *, source: str, name: str) -> ParsedDump:
@@ -136,15 +128,7 @@ def _read(entries: Iterable[Entry], counts: RowCounts, name: str, *, is_whole: b
     for entry in entries:
         rows.add(entry)
     closed = rows.close()
-    view = ClusterView.build(
-        name=name,
-        source=counts.source,
-        format=counts.format,
-        partitions=closed.table,
-        topics=tuple(map(TopicView, rows.rows.topics)),
-        partitions_complete=is_whole,
-        notes=tuple(counts.notes),
-    )
+    view = rows.view_of(closed, name, partitions_complete=is_whole)
     return counts.dump((view,) if closed.table.count else ())
 
 

@@ -15,8 +15,7 @@ import numpy as np
 
 from broker.cluster import Int32Array, Int64Array
 from placement.formats.reassign import write_reassignment
-from placement.planning.completion import OTHERS, Completion, completion, elected_besides
-from placement.planning.dead_targets import rollback_refused
+from placement.planning.completion import OTHERS, Completion, completion, elected_besides, rollback_refused
 from placement.planning.goal import Goal
 from placement.planning.reassignment import Reassignment
 from placement.spec import Assignment

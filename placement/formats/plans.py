@@ -98,18 +98,17 @@ def _read(text: str, source: str, view: ClusterView) -> ParsedPlan:
     found = find_documents(text, source=source).known(lambda value: reassign.is_reassignment(value))
     if not found.documents:
         raise InputError(f"holds no JSON object; a plan is {' or '.join(PLAN_FORMATS)}", source=source)
-    passed_over = found.lines_passed_over, found.first_passed_over
     if all(reassign.is_reassignment(document.value) for document in found.documents):
         before, plan = _proposed(found.documents, source)
         reassign.check_version(plan, source)
         entries = _some(plan.value["partitions"], "partition; kafka-reassign-partitions refuses an empty list", source)
-        rows = _PlanRows(view, RowCounts(source, reassign.FORMAT, *passed_over))
+        rows = _PlanRows(view, found.row_counts(source, reassign.FORMAT))
         rows.read_reassignment(entries)
         read = rows.close({} if before is None else _listed(before.value["partitions"]))
         return attrs.evolve(read, is_rollback=before is None and "current" in plan.caption.lower())
     if len(found.documents) > 1:
         raise InputError("a second document in a plan", source=source, line=found.documents[1].line)
-    rows = _PlanRows(view, RowCounts(source, PROPOSALS, *passed_over))
+    rows = _PlanRows(view, found.row_counts(source, PROPOSALS))
     rows.read_proposals(_some(_proposals(found.documents[0], source), "proposal", source))
     return rows.close({})
 

@@ -14,13 +14,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from broker.cluster import ClusterView, TopicView
 from broker.errors import InputError
 from broker.java.string_hash import java_string_key
 from broker.wording import counted
 from placement.formats.documents import Document, Documents, brief
 from placement.formats.entries import Entry, EntryRows
-from placement.formats.parsed import ParsedDump, RowCounts
+from placement.formats.parsed import ParsedDump
 from placement.formats.rows import PartitionRows
 from placement.spec import Assignment
 
@@ -43,7 +42,7 @@ def _is_foreign(entry: Any) -> bool:
 def read_reassignment(found: Documents, *, source: str, name: str) -> ParsedDump:
     """Return one cluster per document; raise InputError if no entry can be used."""
     documents = found.documents
-    row_counts = RowCounts(source, FORMAT, found.lines_passed_over, found.first_passed_over)
+    row_counts = found.row_counts(source, FORMAT)
     clusters = []
     for number, document in enumerate(documents):
         prefix = "" if len(documents) == 1 else f"document {number + 1}, "
@@ -63,16 +62,7 @@ def read_reassignment(found: Documents, *, source: str, name: str) -> ParsedDump
         if not closed.table.count:
             continue
         row_counts.notes.extend(notes)
-        clusters.append(
-            ClusterView.build(
-                name=name + _suffix(documents, number),
-                source=source,
-                format=FORMAT,
-                partitions=closed.table,
-                topics=tuple(TopicView(t) for t in entries.rows.topics),
-                notes=notes,
-            )
-        )
+        clusters.append(entries.view_of(closed, name + _suffix(documents, number), notes=notes))
     return row_counts.dump(tuple(clusters))
 
 

@@ -157,7 +157,7 @@ def read_sizes(chunks: Iterable[bytes], *, source: str) -> Sizes:
     if format_name is None:
         what = f"a JSON object without sizes; sizes are read from {', '.join(SIZE_FORMATS)}"
         raise InputError(what, source=source, line=found.documents[0].line, value=brief(value))
-    row_counts = RowCounts(source, format_name, found.lines_passed_over, found.first_passed_over)
+    row_counts = found.row_counts(source, format_name)
     directories: tuple[LogDirView, ...] = ()
     if format_name == LOG_DIRS:
         by_partition, directories = _read_log_dirs(value, row_counts)

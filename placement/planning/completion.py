@@ -24,13 +24,17 @@ Example: replicas 1, 2, 3 of which 3 is out of sync, to 1, 4, 3: 4.2 waits for b
 
 Left out: a broker that fails on the way. ISR members that are fenced are taken as they are listed.
 
+A target on a broker that is down is refused before all that: kafka-reassign-partitions --execute knows live brokers
+only, and refuses the whole file.
+
 Source: Kafka 3.7.0, 4.2.1 and 4.3.1 controller/PartitionReassignmentReplicas (maybeCompleteReassignment);
 PartitionChangeBuilder.electAnyLeader; ReplicationControlManager.electLeader; for ZooKeeper 3.9.2
-KafkaController.isReassignmentComplete.
+KafkaController.isReassignmentComplete; 4.4.0 ReassignPartitionsCommand.verifyBrokerIds.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import attrs
@@ -38,12 +42,14 @@ import numpy as np
 
 from broker.cluster import PAD, BoolArray, ClusterView, Int32Array, Int64Array
 from broker.errors import UsageError
-from broker.ids import NO_LEADER
+from broker.ids import NO_LEADER, BrokerId
+from broker.liveness import Liveness
 from broker.releases import NEWEST, Release
 from broker.row_flags import any_in_row, count_in_row, first_in_row, members
+from broker.wording import brokers_listed
 from placement.outages.elections import preferred_rows
 from placement.planning.given import unled
-from placement.planning.goal import Goal, excluded_rows
+from placement.planning.goal import SHOWN_MAX, Goal, excluded_rows
 from placement.planning.reassignment import BoolMatrix, Reassignment, packed, widened
 
 NEEDS_ALL_TARGETS_SINCE: Final = Release("3.8")
@@ -228,3 +234,30 @@ def _kept(column: Int32Array | None, rows: Int64Array, targets: Int32Array) -> I
     mine = kept[rows]
     kept[rows] = packed(np.where(members(mine, targets), mine, PAD))
     return kept
+
+
+def down_targets(plan: Reassignment, view: ClusterView | None = None) -> dict[BrokerId, Liveness]:
+    """Return the down brokers among a plan's targets, ascending, by `view` or the plan's own list."""
+    named = set(np.unique(plan.replicas).tolist())
+    view = plan.view if view is None else view
+    pairs = zip(view.brokers, view.liveness, strict=True)
+    down = {one.id: how for one, how in pairs if how not in (Liveness.ALIVE, Liveness.STOPPING)}
+    return {number: how for number, how in down.items() if int(number) in named}
+
+
+def rollback_refused(plan: Reassignment) -> str:
+    """Return why --execute refuses the way back from a plan as things stand; nothing where it takes it."""
+    found = down_targets(plan.rollback(plan.view))
+    if not found:
+        return ""
+    return (
+        f"rollback.json names {named_down(found)}: --execute refuses the whole file until "
+        f"{'it is' if len(found) == 1 else 'they are'} back"
+    )
+
+
+def named_down(found: Mapping[BrokerId, Liveness]) -> str:
+    """Return brokers that are down in words, such as "fenced broker 3" or "broker 3 (in no ISR), 5 (fenced)"."""
+    if set(found.values()) == {Liveness.FENCED}:
+        return f"fenced {brokers_listed([int(number) for number in found])}"
+    return brokers_listed((f"{number} ({how.value})" for number, how in found.items()), SHOWN_MAX)

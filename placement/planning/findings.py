@@ -31,9 +31,14 @@ from broker.units import format_size
 from broker.wording import brokers_listed, counted, listed
 from placement.balance.audit import least_isr
 from placement.placers.usable import CORDONING_SINCE, CORDONS_REFUSED_SINCE
-from placement.planning.completion import NEEDS_ADDED_ONLY_SINCE, unblocked_by_newer_release
-from placement.planning.dead_targets import NAMES_MAX, down_targets, named_down
+from placement.planning.completion import (
+    NEEDS_ADDED_ONLY_SINCE,
+    down_targets,
+    named_down,
+    unblocked_by_newer_release,
+)
 from placement.planning.directories import DirectoryMoves
+from placement.planning.goal import SHOWN_MAX
 from placement.planning.impact import BatchImpact, Impact
 from placement.planning.plan import drain_of
 from placement.planning.reassignment import BoolMatrix, Reassignment, partition_names
@@ -102,9 +107,9 @@ def _directories(impact: Impact) -> Iterator[Finding]:
     for name, targets in (("log-dir-unknown", found.unknown), ("log-dir-offline", found.offline)):
         if targets:
             broker = targets[0].broker_id
-            first = [f"{one.path} of broker {one.broker_id}" for one in targets[:NAMES_MAX]]
+            first = [f"{one.path} of broker {one.broker_id}" for one in targets[:SHOWN_MAX]]
             has = [one.path for one in impact.before.log_dirs if one.broker_id == broker]
-            which, paths = listed(first, len(targets)), listed(has[:NAMES_MAX], len(has))
+            which, paths = listed(first, len(targets)), listed(has[:SHOWN_MAX], len(has))
             yield finding(name, len(targets), which=which, broker=broker, has=paths)
     if found.uncounted:
         yield finding("log-dirs-not-counted", found.uncounted)
@@ -176,7 +181,7 @@ def _rule_of_waiting(impact: Impact) -> str:
 def _with_brokers(plan: Reassignment, marked: BoolMatrix) -> str:
     """Return the first partitions with a marked replica, each with the brokers of these, such as "t-0 (broker 3)"."""
     places = np.flatnonzero(any_in_row(marked))
-    first = [f"{plan.name(at)} ({brokers_listed(plan.replicas[at][marked[at]].tolist())})" for at in places[:NAMES_MAX]]
+    first = [f"{plan.name(at)} ({brokers_listed(plan.replicas[at][marked[at]].tolist())})" for at in places[:SHOWN_MAX]]
     return listed(first, int(places.size))
 
 
@@ -210,7 +215,7 @@ def _disks(impact: Impact, disk_bytes: Int64Array | None) -> Iterator[Finding]:
         words = [
             f"broker {impact.before.brokers[row].id} holds {format_size(int(known.peak[row]))} of "
             f"{format_size(int(disk_bytes[row]))}"
-            for row in over[:NAMES_MAX].tolist()
+            for row in over[:SHOWN_MAX].tolist()
         ]
         yield finding("disk-over-capacity", int(over.size), which=listed(words, int(over.size)))
 
@@ -255,4 +260,4 @@ def _factor(view: ClusterView) -> NDArray[np.intp]:
 
 def named(view: ClusterView, rows: Int64Array) -> str:
     """Return the names of the partitions in `rows`: the first by topic and number, and how many more there are."""
-    return listed(partition_names(view, rows, NAMES_MAX), int(rows.size))
+    return listed(partition_names(view, rows, SHOWN_MAX), int(rows.size))

@@ -17,14 +17,21 @@ from broker.row_flags import any_in_row, count_in_row
 from broker.units import format_size
 from broker.wording import brokers_listed, counted, first_of
 from placement.balance.rack_limits import rack_limits
-from placement.planning.completion import OTHERS, Completion, completion, elected_besides, unblocked_by_newer_release
-from placement.planning.dead_targets import down_targets, named_down, rollback_refused
+from placement.planning.completion import (
+    OTHERS,
+    Completion,
+    completion,
+    down_targets,
+    elected_besides,
+    named_down,
+    rollback_refused,
+    unblocked_by_newer_release,
+)
 from placement.planning.findings import drained_if_gone, named
-from placement.planning.goal import Goal, copy_sizes, excluded_rows
+from placement.planning.goal import SHOWN_MAX, Goal, copy_sizes, excluded_rows
 from placement.planning.plan import Plan
 from placement.planning.reassignment import Reassignment
 
-_SHOWN_MAX: Final = 5
 _GAP_MAX: Final = 0.01
 
 
@@ -63,7 +70,7 @@ def _notes(plan: Plan, done: Completion) -> Iterator[str]:
     yield from _held_already(plan)
     idle = _idle(plan)
     if idle:
-        shown = first_of(idle, _SHOWN_MAX)
+        shown = first_of(idle, SHOWN_MAX)
         yield f"{counted(len(idle), 'broker')} that the dump shows nowhere would receive replicas: {shown}"
     drifted = elected_besides(moved, plan.goal).count
     if drifted:
@@ -161,7 +168,7 @@ def _held_already(plan: Plan) -> Iterator[str]:
     known = [(number, int(loads[number])) for number in sorted({number for number, _ in plan.goal.add})]
     held = [(number, load) for number, load in known if load]
     if held:
-        shown = first_of((f"{number} ({counted(load, 'replica')})" for number, load in held), _SHOWN_MAX)
+        shown = first_of((f"{number} ({counted(load, 'replica')})" for number, load in held), SHOWN_MAX)
         noun, verb = ("broker", "is") if len(held) == 1 else ("brokers", "are")
         yield f"added {noun} that {verb} not new, but hold{'s' * (len(held) == 1)} replicas already: {shown}"
 
