@@ -8,11 +8,11 @@ from the brokers, which are then those of every moment. A task holds the rows of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 import attrs
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
@@ -28,7 +28,15 @@ from spark_analysis.frames.inputs import (
     refuse_unlike,
 )
 from spark_analysis.frames.listed_brokers import BROKER_PREFIX, OF_BROKER
-from spark_analysis.frames.views import BROKER_NEEDED, BROKER_OPTIONAL, PARTITION_NEEDED, PARTITION_OPTIONAL, TOTALS
+from spark_analysis.frames.views import (
+    BROKER_NEEDED,
+    BROKER_OPTIONAL,
+    LEAST_ISR,
+    PARTITION_NEEDED,
+    SIZES,
+    STATES,
+    TOTALS,
+)
 from spark_analysis.tables.columns import Table
 
 
@@ -45,13 +53,21 @@ class Rows:
     totals: bool = False
 
 
-def per_cluster(rows: Rows, table: Table, kernel: Kernel | None = None, *, many: Many | None = None) -> DataFrame:
+def per_cluster(
+    rows: Rows,
+    table: Table,
+    kernel: Kernel | None = None,
+    *,
+    many: Many | None = None,
+    reads: Sequence[str] = (*STATES, LEAST_ISR, *SIZES),
+) -> DataFrame:
     """Return the rows of each cluster, as rows of `table`; raise UsageError for columns that do not fit.
 
     They are those of `many`, which answers about all clusters of a batch, or of `kernel`, which answers about one.
+    `reads` are the optional columns of partitions that the answer depends on; no other is shuffled.
     """
     keys = cluster_keys(rows.partitions, rows.by)
-    partitions = chosen(rows.partitions, "partitions", PARTITION_NEEDED, PARTITION_OPTIONAL, keys)
+    partitions = chosen(rows.partitions, "partitions", PARTITION_NEEDED, (*reads, "fault"), keys)
     types = {field.name: field for field in partitions.schema.fields}
     answer = answer_table(table, keys)
     schema = StructType(
@@ -61,18 +77,48 @@ def per_cluster(rows: Rows, table: Table, kernel: Kernel | None = None, *, many:
     shared = keys if rows.brokers is None else _shared(keys, rows.brokers)
     listed = partitions if rows.brokers is None else _with_brokers(partitions, rows.brokers, shared, rows.totals)
     work = Work(keys, shared, answer, kernel, many)
-    spread = spread_by(listed, [F.col(quoted(key)) for key in shared])
-    return spread.mapInArrow(named(lambda batches: work.answers(batches), table.name), schema)
+    return spread_by(listed, shared).mapInArrow(named(lambda batches: work.answers(batches), table.name), schema)
 
 
-def spread_by(rows: DataFrame, by: Sequence[Column]) -> DataFrame:
+def spread_by(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
     """Return the rows spread by these columns over as many tasks as spark.sql.shuffle.partitions says, and sorted.
 
-    Adaptive execution would join small tasks by their bytes, which say nothing of what an answer costs.
+    Adaptive execution would join small tasks by their bytes, which say nothing of what an answer costs. Rows that
+    `repartition(count, *keys)` has spread by some of the keys stay in its tasks.
     """
-    count = rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or ""
-    spread = rows.repartition(int(count), *by) if count.isdecimal() else rows.repartition(*by)
-    return spread.sortWithinPartitions(*by)
+    by = [F.col(quoted(key)) for key in keys]
+    if not is_spread(rows, keys):
+        count = rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or ""
+        rows = rows.repartition(int(count), *by) if count.isdecimal() else rows.repartition(*by)
+    return rows.sortWithinPartitions(*by)
+
+
+_KEPT_BY: Final = ("Project", "Filter", "SubqueryAlias")
+
+
+def is_spread(rows: DataFrame, keys: Sequence[str]) -> bool:
+    """Return whether the last shuffle of the rows was a `repartition` by some of the keys, so that clusters are whole.
+
+    Spark Connect does not show a client the plan: there it is False.
+    """
+    plan = getattr(rows, "_jdf", None)
+    if plan is None:
+        return False
+    node = plan.queryExecution().analyzed()
+    ids = {one.exprId().toString() for one in _listed(node.output()) if one.name() in keys}
+    while node.getClass().getSimpleName() in _KEPT_BY:
+        node = node.child()
+    if node.getClass().getSimpleName() != "RepartitionByExpression":
+        return False
+    by = _listed(node.partitionExpressions())
+    return bool(by) and all(
+        one.getClass().getSimpleName() == "AttributeReference" and one.exprId().toString() in ids for one in by
+    )
+
+
+def _listed(found: Any) -> list[Any]:
+    """Return a sequence of Scala's as a list."""
+    return [found.apply(place) for place in range(found.size())]
 
 
 def named(kernel: Callable[..., Iterator[pa.RecordBatch]], name: str) -> Callable[..., Iterator[pa.RecordBatch]]:

@@ -28,7 +28,7 @@ from spark_analysis.data_sources.spark_types import spark_schema_of
 from spark_analysis.frames.answering import REJECTED, is_named, shown_name
 from spark_analysis.frames.inputs import CLUSTER, KEYS, by_default, chosen, quoted, refuse_missing, refuse_other
 from spark_analysis.frames.matrices import INT_MAX
-from spark_analysis.frames.views import PARTITION_NEEDED, PARTITION_OPTIONAL, usable, usable_partitions, view_of_rows
+from spark_analysis.frames.views import JUDGED, PARTITION_NEEDED, SIZES, usable, usable_partitions, view_of_rows
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.schemas import FAULT
 
@@ -38,6 +38,8 @@ GROUP_REJECTED: Final = attrs.evolve(
 BUCKET_COUNT: Final = 32
 BUCKET: Final = "group_bucket"
 READ_BUCKET: Final = "read_bucket"
+ZONED: Final = (*JUDGED, "racks", *SIZES, "fault")
+"""The optional columns of partitions by which groups are answered."""
 MEMBER_NEEDED: Final = ("group", "member_id", "topics")
 MEMBER_OPTIONAL: Final = ("rack", "instance_id", "held", "fault")
 
@@ -71,7 +73,7 @@ def per_group(
     keys = shared_keys(members, partitions, by)
     bucket = F.pmod(F.xxhash64("group"), F.lit(BUCKET_COUNT)).cast("int").alias(BUCKET)
     given = chosen(members, "members", MEMBER_NEEDED, MEMBER_OPTIONAL, keys).select("*", bucket)
-    listed = chosen(partitions, "partitions", PARTITION_NEEDED, PARTITION_OPTIONAL, keys)
+    listed = chosen(partitions, "partitions", PARTITION_NEEDED, ZONED, keys)
     read = _read_by_bucket(listed, given, keys)
     documented = answer_columns(table, keys)
     types = {field.name: field for field in given.schema.fields}

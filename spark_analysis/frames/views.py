@@ -55,19 +55,16 @@ from spark_analysis.frames.matrices import (
 FORMAT: Final = "rows"
 LISTS: Final = ("isr", "elr", "last_known_elr", "observers", "offline", "adding", "removing")
 PARTITION_NEEDED: Final = ("topic", "partition", "replicas")
-PARTITION_OPTIONAL: Final = (
-    "leader",
-    *LISTS,
-    "racks",
-    "min_insync_replicas",
-    "size_bytes",
-    "replica_size_bytes",
-    "fault",
-)
+JUDGED: Final = ("leader", "isr")
+"""Every question reads these: a row of partitions is judged by them (impossible.py)."""
+STATES: Final = ("leader", *LISTS, "racks")
+"""What says which brokers are alive, and the state of a partition."""
+SIZES: Final = ("size_bytes", "replica_size_bytes")
+LEAST_ISR: Final = "min_insync_replicas"
+PARTITION_OPTIONAL: Final = (*STATES, LEAST_ISR, *SIZES, "fault")
 BROKER_NEEDED: Final = ("broker_id",)
 _SAID_BY_EACH: Final = (*LISTS, "racks")
 """If one row of a cluster has these, a row with a null there, as a left join leaves it, cannot be used."""
-_SIZES: Final = ("size_bytes", "replica_size_bytes")
 _OF_VIEW: Final = ("rack", "host", *BROKER_FLAGS)
 TOTALS: Final = ("replica_count", "leader_count", "size_bytes")
 BROKER_OPTIONAL: Final = ("rack", *BROKER_FLAGS, "host", *TOTALS, "fault")
@@ -212,7 +209,7 @@ def clusters_of_rows(
 def alike(partitions: tuple[pa.Table, Int64Array], brokers: tuple[pa.Table | None, Int64Array], count: int) -> Any:
     """Return a number for each of `count` clusters, equal for those that say the same columns of all their rows."""
     signs = []
-    for rows, cluster, names in ((*partitions, ("leader", *_SAID_BY_EACH, *_SIZES)), (*brokers, TOTALS)):
+    for rows, cluster, names in ((*partitions, ("leader", *_SAID_BY_EACH, *SIZES)), (*brokers, TOTALS)):
         if rows is None:
             continue
         row_counts = np.bincount(cluster, minlength=count)

@@ -14,6 +14,7 @@ from broker.min_isr import with_min_isr
 from spark_analysis.answers.availability import AVAILABILITY, QUESTION, availability_table
 from spark_analysis.frames.per_cluster import Rows, per_cluster
 from spark_analysis.frames.transforming import question
+from spark_analysis.frames.views import LEAST_ISR, STATES
 
 
 @question
@@ -35,4 +36,5 @@ def availability(
         Rows(partitions, brokers, by),
         AVAILABILITY,
         lambda view: availability_table(with_min_isr(view, min_insync_replicas), values),
+        reads=(*STATES, LEAST_ISR),
     )

@@ -30,6 +30,7 @@ from broker.min_isr import with_min_isr_of
 from placement.balance.shares import Held
 from spark_analysis.frames.per_cluster import Rows, columns_of, per_cluster
 from spark_analysis.frames.transforming import question
+from spark_analysis.frames.views import SIZES, STATES
 from spark_analysis.tables import schemas
 from spark_analysis.tables.cluster_rows import measure_rows
 from spark_analysis.tables.columns import batch_of
@@ -58,7 +59,8 @@ def measures(
     loads of brokers are `replica_count`, `leader_count` and `size_bytes` of their rows; totals below what the
     partitions list are a fault. Raises UsageError for a column that is missing or of another type.
     """
-    return per_cluster(Rows(partitions, brokers, by, totals), MEASURES, many=measures_of)
+    rows = Rows(partitions, brokers, by, totals)
+    return per_cluster(rows, MEASURES, many=measures_of, reads=(*STATES, *SIZES))
 
 
 @question

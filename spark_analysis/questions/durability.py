@@ -17,12 +17,13 @@ from pyspark.sql import DataFrame
 from spark_analysis.answers.durability import COPYSETS, DURABILITY, QUESTION, copyset_table, durability_table
 from spark_analysis.frames.per_cluster import Rows, per_cluster
 from spark_analysis.frames.transforming import question
+from spark_analysis.frames.views import JUDGED, STATES
 
 
 @question
 def copysets(partitions: DataFrame, brokers: DataFrame | None = None, *, by: Sequence[str] | None = None) -> DataFrame:
     """Return one row per cluster and number of replicas; raise UsageError for a column that does not fit."""
-    return per_cluster(Rows(partitions, brokers, by), COPYSETS, copyset_table)
+    return per_cluster(Rows(partitions, brokers, by), COPYSETS, copyset_table, reads=JUDGED)
 
 
 @question
@@ -38,4 +39,5 @@ def durability(
     Raises UsageError for a column that does not fit, and for an assumption that there is not or beyond its limits.
     """
     values = QUESTION.values(assume)
-    return per_cluster(Rows(partitions, brokers, by), DURABILITY, lambda view: durability_table(view, values))
+    rows = Rows(partitions, brokers, by)
+    return per_cluster(rows, DURABILITY, lambda view: durability_table(view, values), reads=STATES)

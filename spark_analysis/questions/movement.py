@@ -27,6 +27,7 @@ from placement.planning.reassignment import Reassignment
 from spark_analysis.answers.movement import COSTS, JOINING, cost_table
 from spark_analysis.frames.per_cluster import Rows, per_cluster
 from spark_analysis.frames.transforming import question
+from spark_analysis.frames.views import SIZES, STATES
 from spark_analysis.tables import schemas
 from spark_analysis.tables.advice_rows import BALANCE, GOALS, is_moving, plan_rows, topics_with_observers
 from spark_analysis.tables.columns import KEY
@@ -36,6 +37,7 @@ from spark_analysis.tables.schemas import MOVED
 
 PLANS: Final = attrs.evolve(schemas.PLANS, grain="one row per cluster and goal: balance, bytes, leaders, racks")
 _SCHEMA: Final = pa.schema([pa.field(field.name, field.type) for field in list(MOVED.arrow_schema())[len(KEY) :]])
+_READS: Final = (*STATES, *SIZES)
 
 
 @question
@@ -55,7 +57,7 @@ def plans(
     for goal in goals or ():
         _check_goal(goal)
     wanted = None if goals is None else frozenset(goals)
-    return per_cluster(Rows(partitions, brokers, by), PLANS, lambda view: plan_table(view, wanted))
+    return per_cluster(Rows(partitions, brokers, by), PLANS, lambda view: plan_table(view, wanted), reads=_READS)
 
 
 @question
@@ -71,7 +73,7 @@ def moves(
     A cluster without a plan has one row that says why, `refused`. Raises UsageError as `plans` does.
     """
     _check_goal(goal)
-    return per_cluster(Rows(partitions, brokers, by), MOVED, lambda view: move_table(view, goal))
+    return per_cluster(Rows(partitions, brokers, by), MOVED, lambda view: move_table(view, goal), reads=_READS)
 
 
 @question
@@ -88,7 +90,7 @@ def costs(
     """
     if not JOINING.low <= joining <= JOINING.high:
         raise UsageError(f"joining is {joining}; allowed are {JOINING.low:g} to {JOINING.high:g}")
-    return per_cluster(Rows(partitions, brokers, by), COSTS, lambda view: cost_table(view, joining))
+    return per_cluster(Rows(partitions, brokers, by), COSTS, lambda view: cost_table(view, joining), reads=_READS)
 
 
 def _check_goal(goal: str) -> None:

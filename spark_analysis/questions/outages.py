@@ -22,6 +22,7 @@ from placement.outages.succession import Successions, successions
 from spark_analysis.frames.many_outages import outages_of
 from spark_analysis.frames.per_cluster import Rows, per_cluster
 from spark_analysis.frames.transforming import question
+from spark_analysis.frames.views import LEAST_ISR, STATES
 from spark_analysis.tables import schemas
 from spark_analysis.tables.columns import KEY, Column
 from spark_analysis.tables.limits import OUTAGE_BROKERS_MAX, check_listed
@@ -78,7 +79,7 @@ def partitions(
     def kernel(view: ClusterView) -> pa.Table:
         return hit_table(with_min_isr(view, min_insync_replicas), scope)
 
-    return per_cluster(Rows(partitions, brokers, by), HIT, kernel)
+    return per_cluster(Rows(partitions, brokers, by), HIT, kernel, reads=(*STATES, LEAST_ISR))
 
 
 def hit_table(view: ClusterView, scope: str) -> pa.Table:

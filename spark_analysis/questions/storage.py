@@ -38,6 +38,7 @@ from spark_analysis.frames.log_inputs import (
 )
 from spark_analysis.frames.per_cluster import Rows, per_cluster
 from spark_analysis.frames.transforming import question
+from spark_analysis.frames.views import JUDGED, SIZES
 from spark_analysis.tables.schemas import CODECS, COMPACTION, HELD, KEYS, LOG_BATCHES, LOG_RECORDS, LOG_SEGMENTS
 
 __all__ = ("CODECS", "COMPACTION", "HELD", "KEYS", "codecs", "compaction", "held", "keys")
@@ -63,7 +64,7 @@ def codecs(batches: DataFrame, *, by: Sequence[str] | None = None) -> DataFrame:
     for name in _BATCHES_TOO[:-1]:
         rows = rows if name in rows.columns else rows.withColumn(name, F.lit(None).cast("long"))
     good = rows.groupBy(*of, "topic", "codec", "magic").agg(
-        F.count_distinct("partition").alias("partition_count"),
+        F.count_distinct(F.when(is_good(), F.col("partition"))).alias("partition_count"),
         F.count_if(is_good()).alias("batch_count"),
         *(_sum_where(is_good(), F.col(name)).alias(to) for name, to in _SUMS_OF_BATCHES.items()),
         F.sum(F.when(is_good(), F.col("unpacked_bytes"))).alias("unpacked_bytes"),
@@ -148,7 +149,7 @@ def held(partitions: DataFrame, brokers: DataFrame | None = None, *, by: Sequenc
     def kernel(view: ClusterView) -> pa.Table:
         return held_rows(view)
 
-    return per_cluster(Rows(partitions, brokers, by), HELD, kernel)
+    return per_cluster(Rows(partitions, brokers, by), HELD, kernel, reads=(*JUDGED, *SIZES))
 
 
 def _sum_where(condition: Any, value: Any) -> Any:

@@ -27,9 +27,9 @@ from spark_analysis.answers.group_rows import ELSEWHERE, change_rows, reader_row
 from spark_analysis.data_sources.spark_types import spark_schema_of
 from spark_analysis.frames.answering import REJECTED, is_named, shown_name
 from spark_analysis.frames.inputs import chosen, refuse_other
-from spark_analysis.frames.per_group import per_group, shared_keys
+from spark_analysis.frames.per_group import ZONED, per_group, shared_keys
 from spark_analysis.frames.transforming import question
-from spark_analysis.frames.views import PARTITION_NEEDED, PARTITION_OPTIONAL, usable_partitions, view_of_rows
+from spark_analysis.frames.views import PARTITION_NEEDED, usable_partitions, view_of_rows
 from spark_analysis.questions.groups import groups_asked
 from spark_analysis.tables.columns import Column, Table
 from spark_analysis.tables.schemas import FAULT, GROUP_TRAFFIC, READERS, TRAFFIC_CHANGES
@@ -80,7 +80,7 @@ def clusters(
     read = per_group(members, sized, READERS, reader_rows, asked, by=keys)
     places = (*keys, "assignor", "topic", "partition", "zone")
     sums = read.groupBy(*places, "fault").agg(*(F.sum(name).alias(name) for name in (*_SUMS, REJECTED.name)))
-    listed = chosen(sized, "partitions", PARTITION_NEEDED, PARTITION_OPTIONAL, keys)
+    listed = chosen(sized, "partitions", PARTITION_NEEDED, ZONED, keys)
     documented = attrs.evolve(TRAFFIC_CHANGES, columns=(*_beside(keys), _REJECTED, FAULT))
     types = {field.name: field for field in listed.schema.fields}
     fields = [StructField(key, types[key].dataType, True, types[key].metadata) for key in keys]

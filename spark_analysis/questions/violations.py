@@ -20,6 +20,7 @@ from broker.min_isr import with_min_isr, with_min_isr_of
 from spark_analysis.frames.answering import IN_BATCH
 from spark_analysis.frames.per_cluster import Rows, columns_of, per_cluster
 from spark_analysis.frames.transforming import question
+from spark_analysis.frames.views import LEAST_ISR, STATES
 from spark_analysis.tables import schemas
 from spark_analysis.tables.columns import Column, Table, batch_of
 from spark_analysis.tables.limits import VIOLATIONS_MAX
@@ -49,7 +50,7 @@ def violations(
     def many(clusters: Clusters) -> pa.Table:
         return violations_of(with_min_isr_of(clusters, min_insync_replicas))
 
-    return per_cluster(Rows(partitions, brokers, by), VIOLATIONS, many=many)
+    return per_cluster(Rows(partitions, brokers, by), VIOLATIONS, many=many, reads=(*STATES, LEAST_ISR))
 
 
 @question

@@ -1,4 +1,4 @@
-"""Every transformation takes bad rows: a sentence that names the column, or rows with a fault; no row is lost."""
+"""What a fault says of bad rows, and which odd rows are none (test_matrix.py: each fault in every question)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from typing import Any, Final, TypeAlias
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from spark_analysis.questions import (
     availability,
     balance,
     durability,
-    groups,
     movement,
     outages,
     storage,
@@ -41,13 +39,6 @@ ASKED: Final[dict[str, Ask]] = {
     "durability": lambda rows, *more: durability.durability(rows, *more, assume={"years": 1_000}),
     "held": storage.held,
     "availability": lambda rows, *more: availability.availability(rows, *more, assume={"draws": 64}),
-}
-OF_GROUPS: Final[dict[str, Ask]] = {
-    "assignments": lambda *rows: groups.assignments(*rows, assignor="range"),
-    "balance": lambda *rows: groups.balance(*rows, assignors=["range"]),
-    "moves": lambda *rows: groups.moves(*rows, assignor="range"),
-    "groups": lambda *rows: traffic.groups(*rows, assignors=["range"]),
-    "changes": lambda *rows: traffic.clusters(*rows, assignors=["range"]),
 }
 
 
@@ -117,22 +108,16 @@ def faults_of(rows: list[dict[str, Any]]) -> dict[str, tuple[str, int]]:
     return {row["cluster"]: (row["fault"], row["rejected_count"]) for row in rows if row["fault"] is not None}
 
 
-@pytest.mark.parametrize("name", ASKED)
-def test_rows_that_cannot_be_used_are_faults_and_other_clusters_are_answered(bad: DataFrame, name: str) -> None:
-    rows = found(ASKED[name](bad))
-    expected = {kind: (fault.replace("'c'", repr(kind)), len(some)) for kind, (some, fault) in BAD.items()}
-    assert faults_of(rows) == expected
-    assert {row["cluster"] for row in rows if row["fault"] is None} <= {"good"}
-    assert found(ASKED[name](bad.where("cluster = 'good'"))) == [row for row in rows if row["fault"] is None]
-
-
 def test_rows_in_are_rows_analysed_and_rows_rejected(spark: SparkSession, bad: DataFrame, odd: DataFrame) -> None:
     mixed = [row("mixed"), row("mixed", partition=1, topic=None), row("mixed", partition=2, replicas=None)]
     frame = bad.unionByName(odd).unionByName(spark.createDataFrame(mixed, COLUMNS))
     rows = found(balance.clusters(frame))
     analysed = sum(row["partition_count"] for row in rows if row["fault"] is None)
     assert analysed + sum(row["rejected_count"] for row in rows if row["fault"] is not None) == frame.count()
-    assert faults_of(rows)["mixed"] == ("2 rows cannot be used; one of them: 2 without topic or replicas", 2)
+    expected = {kind: (fault.replace("'c'", repr(kind)), len(some)) for kind, (some, fault) in BAD.items()}
+    assert faults_of(rows) == expected | {
+        "mixed": ("2 rows cannot be used; one of them: 2 without topic or replicas", 2)
+    }
     every = found(violations.partitions(frame))
     assert sum(row["fault"] is None for row in every) == analysed
 
@@ -140,58 +125,6 @@ def test_rows_in_are_rows_analysed_and_rows_rejected(spark: SparkSession, bad: D
 @pytest.mark.parametrize("name", ASKED)
 def test_odd_rows_are_no_faults_and_end_no_job(odd: DataFrame, name: str) -> None:
     assert faults_of(found(ASKED[name](odd))) == {}
-
-
-def test_bad_brokers_are_faults(spark: SparkSession) -> None:
-    good = spark.createDataFrame(GOOD, COLUMNS)
-    for broker, fault, rejected in (
-        ("cast(null as int)", "1 without broker_id", 0),
-        ("-3", "broker -3 of cluster 'good': allowed is 0 or more", len(GOOD)),
-        ("1099511627776",
-         "column 'broker_id' has the value 1099511627776; allowed are numbers up to 2,147,483,647", len(GOOD)),
-    ):  # fmt: skip
-        brokers = spark.sql(f"select 'good' cluster, {broker} broker_id")
-        rows = found(balance.clusters(good, brokers))
-        assert faults_of(rows) == {"good": (fault, rejected)}
-        assert len(rows) == (2 if rejected == 0 else 1)
-
-
-# --- groups -----------------------------------------------------------------------------------------------------------
-
-
-UNUSABLE: Final = {
-    "1 without topics": ("g1", "m", None, "a", None),
-    "1 without member_id": ("g2", None, ["t"], "a", None),
-    "1 without group": (None, "m", ["t"], "a", None),
-    "the list in column 'topics' of member 'm' has a null in it": ("g3", "m", [None], "a", None),
-    "the list in column 'held' of member 'm' has a null in it": ("g4", "m", ["t"], "a", [None]),
-    "a member holds 't-2147483648'; a partition is TOPIC-NUMBER, such as orders-0": (
-        "g5", "m", ["t"], "a", ["t-2147483648"]),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", OF_GROUPS)
-def test_members_that_cannot_be_used_are_faults_and_other_groups_are_answered(
-    spark: SparkSession, bad: DataFrame, members: DataFrame, name: str
-) -> None:
-    given = spark.createDataFrame([(str(place), *one) for place, one in enumerate(UNUSABLE.values())], MEMBERS)
-    named = spark.createDataFrame([(*row(str(place)),) for place in range(len(UNUSABLE))], COLUMNS)
-    partitions = bad.where("cluster = 'good'").unionByName(named)
-    rows = found(OF_GROUPS[name](given.unionByName(members.where("cluster = 'good'")), partitions))
-    assert faults_of(rows) == {str(place): (fault, 1) for place, fault in enumerate(UNUSABLE)}
-    assert [row for row in rows if row["cluster"] == "good"]
-
-
-@pytest.mark.parametrize("name", OF_GROUPS)
-def test_groups_on_bad_partitions_are_faults_and_others_are_answered(
-    bad: DataFrame, members: DataFrame, name: str
-) -> None:
-    rows = found(OF_GROUPS[name](members.where(F.col("cluster").isin("good", *BAD)), bad))
-    said = {kind: fault for kind, (fault, _) in faults_of(rows).items()}
-    # A row of partitions without a topic meets no group; changes are of the whole cluster.
-    assert set(BAD) - set(said) == (set() if name == "changes" else {"null topic"})
-    assert said["null in replicas"] == NULL.format("replicas")
-    assert [row for row in rows if row["cluster"] == "good"]
 
 
 def test_traffic_of_a_cluster_without_racks_is_not_known_instead_of_none(bad: DataFrame, members: DataFrame) -> None:

@@ -15,7 +15,7 @@ from pyspark.sql.types import StringType
 from broker.errors import UsageError
 from spark_analysis.data_sources.spark_types import spark_schema_of
 from spark_analysis.frames.per_group import MEMBER_NEEDED, MEMBER_OPTIONAL
-from spark_analysis.frames.views import BROKER_NEEDED, BROKER_OPTIONAL, PARTITION_NEEDED, PARTITION_OPTIONAL, TOTALS
+from spark_analysis.frames.views import BROKER_NEEDED, BROKER_OPTIONAL, PARTITION_NEEDED, TOTALS
 from spark_analysis.questions import (
     availability,
     balance,
@@ -51,7 +51,6 @@ NEEDED: Final = {
     "segments": ("topic", "partition", "base_offset", "source"),
 }
 READ_TOO: Final = {
-    "partitions": PARTITION_OPTIONAL,
     "brokers": BROKER_OPTIONAL,
     "members": MEMBER_OPTIONAL,
     "offsets": ("fault",),
@@ -59,6 +58,33 @@ READ_TOO: Final = {
     "records": ("is_control", "timestamp_ms", "value_size_bytes", "fault"),
     "segments": ("fault",),
 }
+MORE: Final = {
+    "states": ("elr", "last_known_elr", "observers", "offline", "adding", "removing", "racks"),
+    "sizes": ("size_bytes", "replica_size_bytes"),
+    "min.insync.replicas": ("min_insync_replicas",),
+    "racks": ("racks",),
+}
+READS: Final[dict[str, tuple[str, ...]]] = {
+    "balance.measures": ("states", "sizes"),
+    "balance.clusters": ("states", "sizes", "min.insync.replicas"),
+    "violations.violations": ("states", "min.insync.replicas"),
+    "violations.partitions": ("states", "sizes", "min.insync.replicas"),
+    "outages.outages": ("states", "sizes", "min.insync.replicas"),
+    "outages.partitions": ("states", "min.insync.replicas"),
+    "movement.plans": ("states", "sizes"),
+    "movement.moves": ("states", "sizes"),
+    "movement.costs": ("states", "sizes"),
+    "durability.copysets": (),
+    "durability.durability": ("states",),
+    "availability.availability": ("states", "min.insync.replicas"),
+    "storage.held": ("sizes",),
+    "groups.assignments": ("racks", "sizes"),
+    "groups.balance": ("racks", "sizes"),
+    "groups.moves": ("racks", "sizes"),
+    "traffic.groups": ("racks", "sizes"),
+    "traffic.clusters": ("racks", "sizes"),
+}
+"""What each function reads of partitions beside the columns by which a row is judged."""
 GIVEN: Final = {"assignor": "range", "now_ms": 0}
 
 
@@ -90,10 +116,16 @@ def taken(name: str) -> list[str]:
     return [one.name for one in parameters if str(one.annotation).startswith("DataFrame")]
 
 
+def read_of_partitions(name: str) -> tuple[str, ...]:
+    """The optional columns of partitions that a function reads."""
+    return ("leader", "isr", *(column for more in READS[name] for column in MORE[more]), "fault")
+
+
 def read(name: str, what: str) -> list[str]:
     """The columns that a function reads of a DataFrame; brokers' totals only where it can be asked for them."""
     unread = TOTALS if what == "brokers" and "totals" not in inspect.signature(FUNCTIONS[name]).parameters else ()
-    return [column for column in (*NEEDED[what], *READ_TOO[what]) if column not in ("cluster", *unread)]
+    more = read_of_partitions(name) if what == "partitions" else READ_TOO[what]
+    return [column for column in (*NEEDED[what], *more) if column not in ("cluster", *unread)]
 
 
 def ask(name: str, frames: dict[str, DataFrame], *, totals: bool = False, **changed: DataFrame) -> DataFrame:
@@ -149,40 +181,3 @@ def test_a_cluster_that_is_a_map_is_named(frames: dict[str, DataFrame], name: st
         assert str(caught.value) == (
             f"column 'cluster' of the DataFrame of {what} is map<string,int>; it cannot tell clusters apart"
         )
-
-
-ROWS: Final[dict[str, dict[str, str]]] = {
-    "partitions": {"topic": "'t'", "partition": "explode(array(0, 1))", "leader": "1", "replicas": "array(1, 2)",
-                   "isr": "array(1)", "racks": "array('a', 'b')"},
-    "brokers": {"broker_id": "explode(array(1, 2, 3))", "rack": "'a'"},
-    "members": {"group": "'g'", "member_id": "'m'", "topics": "array('t')", "rack": "'a'",
-                "held": "array('t-1')"},
-    "offsets": {"group": "'g'", "topic": "'t'", "partition": "0", "current_offset": "3L", "log_end_offset": "5L"},
-    "batches": {"topic": "'t'", "partition": "0", "record_count": "1", "magic": "2", "codec": "'none'",
-                "size_bytes": "70L"},
-    "records": {"topic": "'t'", "key": "cast('k' as binary)", "value_size_bytes": "1"},
-    "segments": {"topic": "'t'", "partition": "0", "base_offset": "0L", "source": "'/nowhere/0.log'"},
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_rows_of_a_null_cluster_are_put_aside_and_others_are_answered(spark: SparkSession, name: str) -> None:
-    """They are faults that count them; the answer on the named cluster beside them is that on its rows alone."""
-
-    def frames(clusters: str) -> dict[str, DataFrame]:
-        return {
-            what: spark.range(1).selectExpr(
-                f"explode({clusters}) cluster", *(f"{v} {one}" for one, v in values.items())
-            )
-            for what, values in ROWS.items()
-        }
-
-    both = [row.asDict() for row in ask(name, frames("array(null, 'c')")).collect()]
-    alone = [row.asDict() for row in ask(name, frames("array('c')")).collect()]
-    unnamed = [row for row in both if row["cluster"] is None]
-    assert unnamed
-    assert all(row["fault"] is not None for row in unnamed)
-    if name != "storage.compaction":  # It has a row for each partition, and a fault stands there.
-        assert sum(row["rejected_count"] for row in unnamed) > 0
-    assert sorted(str(row) for row in both if row["cluster"] is not None) == sorted(map(str, alone))
-    assert alone
