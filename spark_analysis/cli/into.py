@@ -1,7 +1,8 @@
-"""Append the tables of a run to a catalog, as `--into` of `brokerside fleet` and `brokerside report` asks.
+"""Write the tables of a run to a catalog, as `--into` of `brokerside fleet` and `brokerside report` asks.
 
-The DataFrames are those that the run writes as Parquet, each appended to the table of its name. Spark's own catalog in
-memory is refused, as it forgets the tables when the command ends. pyspark is imported only where it runs.
+The DataFrames are those that the run writes as Parquet, each to the table of its name, whose rows of that run it
+replaces (sinks.py). Spark's own catalog in memory is refused, as it forgets the tables when the command ends. pyspark
+is imported only where it runs.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class Sink:
-    """Name the schema that tables are appended to, the run, and the time of what its rows say."""
+    """Name the schema that tables are written to, the run, and the time of what its rows say."""
 
     into: str
     run_id: str
@@ -34,7 +35,7 @@ class Sink:
 
     @property
     def run(self) -> Run:
-        """Return the run id and the time that every appended row is stamped with."""
+        """Return the run id and the time that every row is stamped with."""
         from spark_analysis.sinks import Run
 
         return Run(self.run_id, self.observed_at)
@@ -59,9 +60,9 @@ def session_of(engine: Engine) -> SparkSession:
 
 
 def sink_engine(spark: SparkSession, sink: Sink | None, asked: Sequence[Asked]) -> SparkEngine:
-    """Return the engine that also appends the tables of a run to the sink, if there is one.
+    """Return the engine that also writes the tables of a run to the sink, if there is one.
 
-    Raises UsageError or InputError if tables cannot be appended there.
+    Raises UsageError or InputError if tables cannot be written there.
     """
     from spark_analysis.spark_engine import SparkEngine
 

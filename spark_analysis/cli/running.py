@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
@@ -40,6 +41,8 @@ SPARK: Final = "spark"
 LOCAL_BYTES_MAX: Final = 1 << 30  # Some eight million partitions: about half a minute of one core.
 LOCAL_CLUSTERS_MAX: Final = 1_000
 OUT_DEFAULT: Final = "brokerside-out"
+_SECRET: Final = re.compile(r"((?:--conf=)?spark\.[^=]*(?:secret|password|token|access\.?key)[^=]*=).*", re.I | re.S)
+"""As spark.redaction.regex of Spark 4.3."""
 _QUESTIONS: Final = "; ".join(f"{name} ({about})" for name, (_, about) in QUESTIONS.items())
 
 
@@ -88,7 +91,7 @@ class RunOptions:
 
     @property
     def sink(self) -> Sink | None:
-        """Return where the tables are appended; None without --into."""
+        """Return where the tables are written too; None without --into."""
         if self.into is None or self.observed_at is None:
             return None
         observed_at = instant(self.observed_at)
@@ -159,8 +162,8 @@ def run_options(engine: str, small: str) -> Callable[[Callable[..., int]], Calla
         click.option(
             "--into",
             metavar="CATALOG.SCHEMA",
-            help="Also append the tables to those of the same names in this schema of a Spark catalog, with run_id "
-            "and observed_at, partitioned by day.",
+            help="Also write the rows to the tables of the same names in this schema of a Spark catalog, with run_id "
+            "and observed_at; those of the same run are replaced, those of others stay.",
         ),
         click.option(
             "--observed-at",
@@ -183,8 +186,17 @@ def run_options(engine: str, small: str) -> Callable[[Callable[..., int]], Calla
 
 def run_info(kind: Literal["fleet", "dumps"], title: str, **facts: Any) -> RunInfo:
     """Return the report's record of this run: the command line and the version beside `facts`."""
-    command = encodable(shlex.join([PROGRAM, *sys.argv[1:]]))
+    command = encodable(shlex.join([PROGRAM, *without_secrets(sys.argv[1:])]))
     return RunInfo(kind=kind, title=title, command=command, version=version(PROGRAM), **facts)
+
+
+def without_secrets(words: Iterable[str]) -> list[str]:
+    """Return the words of a command, without the values of settings that Spark itself shows to nobody.
+
+    >>> without_secrets(["--conf", "spark.hadoop.fs.s3a.secret.key=abc", "--conf=spark.executor.memory=4g"])
+    ['--conf', 'spark.hadoop.fs.s3a.secret.key=(redacted)', '--conf=spark.executor.memory=4g']
+    """
+    return [_SECRET.sub(r"\g<1>(redacted)", word) for word in words]
 
 
 def run_job(job: Callable[[Engine, Any], None], info: RunInfo, options: RunOptions, *, is_small: bool) -> Report:
