@@ -148,7 +148,7 @@ def java_command(build_directory: Path, release: Release = NEWEST) -> list[str]:
     What was compiled there before is taken again. Raises KafkaUnavailableError, with the reason, when any of that
     cannot be had.
     """
-    java, javac, maven = (_tool(name) for name in ("java", "javac", "mvn"))
+    java, javac, maven = (tool(name) for name in ("java", "javac", "mvn"))
     built = build_directory / version_of(release)
     class_path_file, classes, compiled = built / "class-path.txt", built / "classes", built / "compiled"
     if not compiled.exists():
@@ -166,17 +166,21 @@ def java_command(build_directory: Path, release: Release = NEWEST) -> list[str]:
 
 
 def _resolve(maven: str, release: Release, class_path_file: Path) -> None:
-    """Let Maven, offline if it can, write the class path of a release into a file."""
-    goal = ["-B", "-q", "-f", str(JAVA_SOURCES / "pom.xml"), "dependency:build-classpath"]
-    goal += [f"-Dmdep.outputFile={class_path_file}", f"-Dkafka.version={version_of(release)}"]
-    goal += ["-Pmirror"] if release == WITH_MIRROR else []
+    """Let Maven write the class path of a release into a file."""
+    words = [f"-Dkafka.version={version_of(release)}", *(["-Pmirror"] if release == WITH_MIRROR else [])]
+    write_class_path(maven, JAVA_SOURCES / "pom.xml", words, class_path_file)
+
+
+def write_class_path(maven: str, pom: Path, words: Sequence[str], class_path_file: Path) -> None:
+    """Let Maven, offline if it can, write the class path of a project into a file."""
+    goal = ["-B", "-q", "-f", str(pom), "dependency:build-classpath", f"-Dmdep.outputFile={class_path_file}", *words]
     try:
         _run([maven, "-o", *goal], OFFLINE_SECONDS_MAX)
     except KafkaUnavailableError:
         _run([maven, *goal], ONLINE_SECONDS_MAX)
 
 
-def _tool(name: str) -> str:
+def tool(name: str) -> str:
     found = shutil.which(name)
     if found is None:
         raise KafkaUnavailableError(f"{name} is not on the PATH")

@@ -1,0 +1,1 @@
+"""Tests of runs at an object store."""
