@@ -126,6 +126,55 @@ def recipe(tmp_path: Path) -> Folder:
     return Folder([Path("uneven-racks")], 2, 0, tmp_path / "nothing")
 
 
+MANY: Final = 300
+NUMBER: Final = 10**12
+"""A number of partitions that no cluster has: nothing is made of such a size."""
+
+
+def many_dumps(tmp_path: Path) -> Folder:
+    """Dumps, one of something else, and one whose header declares 10^12 partitions."""
+    for place in range(MANY):
+        write(tmp_path / f"c{place:03d}.txt", describe(2))
+    write(tmp_path / "c007.txt", "nothing of Kafka\n")
+    write(tmp_path / "c008.txt", describe(2, declared=NUMBER))
+    write(tmp_path / "c009.txt", describe(2).replace("Partition: 1", f"Partition: {NUMBER}"))
+    return Folder([tmp_path], 3 * (MANY - 1) + 1, 3, tmp_path / "nothing")
+
+
+def many_metadata_logs(tmp_path: Path) -> Folder:
+    """Metadata logs, one of noise."""
+    data = (KRAFT / "__cluster_metadata-0" / "00000000000000000000.log").read_bytes()
+    for place in range(MANY):
+        (tmp_path / f"c{place:03d}").mkdir()
+        (tmp_path / f"c{place:03d}" / "00000000000000000000.log").write_bytes(b"noise" if place == 7 else data)
+    return Folder(sorted(tmp_path.iterdir()), 235 * (MANY - 1) + 1, 1, tmp_path / "nothing")
+
+
+def many_groups(tmp_path: Path) -> Folder:
+    """Offsets of groups, one file of something else, and one of partition 10^12."""
+    text = printed("offsets")
+    for place in range(MANY):
+        write(tmp_path / f"c{place:03d}.txt", text)
+    line = rows_of(text)[0]
+    write(tmp_path / "c007.txt", "nothing of Kafka\n")
+    topic, number = line.split()[1:3]
+    write(tmp_path / "c008.txt", text.replace(line, line.replace(f" {number} ", f" {NUMBER} ", 1), 1))
+    assert f"{topic} " in line
+    return Folder([tmp_path], len(rows_of(text)) * (MANY - 1) + 1, 2, tmp_path / "nothing")
+
+
+def many_segments(tmp_path: Path) -> Folder:
+    """Segments, one of noise, and one of a partition whose number is no int."""
+    write_sample("none", tmp_path)
+    first = sorted((tmp_path / DIRECTORY).glob("*.log"))[0].read_bytes()
+    for place in range(MANY):
+        (tmp_path / f"orders-{NUMBER if place == 8 else place}").mkdir()
+        path = tmp_path / f"orders-{NUMBER if place == 8 else place}" / f"{0:020d}.log"
+        path.write_bytes(b"noise" if place == 7 else first)
+    size_bytes = sum(path.stat().st_size for path in tmp_path.glob("**/*.log"))
+    return Folder([tmp_path], size_bytes, 1, tmp_path / "nothing")
+
+
 def account_of_rows(read: Read, entry_tables: Sequence[str]) -> tuple[int, int, int]:
     """Rows in, analysed and rejected as the table of inputs says; the rejects and the faults are as many."""
     inputs, rejects = read(table="inputs"), read(table="rejects")
@@ -219,6 +268,26 @@ def reading(source: Any, folder: Folder, given: dict[str, str]) -> Read:
         return rows
 
     return read
+
+
+MANY_OF: Final[dict[str, Callable[[Path], Folder]]] = {
+    "kafka_cluster": many_dumps,
+    "kafka_metadata": many_metadata_logs,
+    "kafka_groups": many_groups,
+    "kafka_log": many_segments,
+    "kafka_fleet": recipe,
+}
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.name())
+def test_one_corrupt_input_among_three_hundred_costs_no_other_a_row(source: Any, tmp_path: Path) -> None:
+    name = source.name()
+    folder = MANY_OF[name](tmp_path)
+    rows_in, analysed, rejected = CASES[name].account(reading(source, folder, CASES[name].options[0]))
+    assert (rows_in, rejected) == (folder.rows_in, folder.rejected)
+    if name != "kafka_log":
+        assert rows_in == analysed + rejected
 
 
 @pytest.mark.parametrize(
