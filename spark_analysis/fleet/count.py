@@ -129,9 +129,10 @@ def _held(cluster: SimulatedCluster, rows: Int32Array) -> Int64Array:
     """Return replicas, leaders and bytes of each broker, int64[3, B]; the first unfenced replica leads."""
     count = cluster.broker_count
     held = np.zeros((3, count), dtype=np.int64)
-    has_pads = len(cluster.shape.topics.factors) > 1
-    for column in rows.T:
-        held[0] += np.bincount(column[column >= 0] if has_pads else column, minlength=count)
+    replicas = rows.ravel()
+    held[0] = np.bincount(
+        replicas[replicas >= 0] if len(cluster.shape.topics.factors) > 1 else replicas, minlength=count
+    )
     leader = rows[:, 0]
     if cluster.fenced.any():
         leader = first_in_row(rows, (rows >= 0) & ~cluster.fenced[rows])

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import PAD, BrokerView, Int32Array, Int64Array
-from broker.entropy import JavaRandom
+from broker.entropy import JavaRandom, derive
 from broker.ids import BrokerId
 from placement.placers.broker_columns import BrokerColumns, PlacementCalls
 from placement.placers.classic import Ring, ring_of
@@ -32,7 +32,7 @@ from placement.placers.classic_kernel import fill_classic
 from placement.placers.registry import load_placer
 from placement.placers.striped import Stripes, striped_topics
 from placement.spec import PlacementSpec, ReplicaPlacer, rows_placed
-from spark_analysis.fleet.generate import NO_RACK, SimulatedCluster, seeds_of
+from spark_analysis.fleet.generate import NO_RACK, SimulatedCluster
 
 CLASSIC: Final = "classic"
 STRIPED: Final = "striped"
@@ -57,7 +57,7 @@ def topic_ends(cluster: SimulatedCluster) -> Int64Array:
 def placer_random(cluster: SimulatedCluster, placer: str, *, seed: int) -> JavaRandom:
     """Return the generator of `placer` on this cluster of the fleet with `seed`."""
     name = zlib.crc32(placer.encode("utf-8"))
-    return JavaRandom(int(seeds_of(seed, np.array([cluster.number]), _PLACER_STREAM, name)[0]))
+    return JavaRandom(derive(seed, cluster.number, _PLACER_STREAM, name))
 
 
 def place_cluster(cluster: SimulatedCluster, placer: str, *, seed: int) -> Int32Array:

@@ -5,25 +5,25 @@ multiple of the brokers, or round robin would come out even by itself), of 30, 1
 `--millions 1000` is a billion. No row per replica exists anywhere in the Spark job.
 
 What is timed is the whole job without topics: a row per broker and the measures of each cluster over its
-brokers, on disk as Parquet, and with them facts, ranks and pairs of brokers. CPU seconds are those of the JVM and all
+brokers, on disk as Parquet, and with them facts and ranks. CPU seconds are those of the driver, the JVM and all
 Python workers, ended ones included, from /proc, after smaller jobs have warmed the session; DuckDB and Polars run in
 this process, are charged what it uses, and write counts per broker and six figures of each cluster. They get the
 start index and shift of every topic as an input table, made outside the timing, which the Spark job draws
 itself; their measures must come out equal. Figures are medians of the rounds; memory is the most that was
-seen at once, every fifth of a second: of JVM and workers, or of this process beyond what it held before.
+seen at once, every fifth of a second: of driver, JVM and workers, or of this process beyond what it held before.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import functools
 import os
 import resource
 import statistics
 import tempfile
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,7 @@ from tests.benchmarks.report import describe_machine, show
 REPLICAS_PER_CLUSTER = 30_000
 BROKERS, PARTITIONS = 100, 50
 COLUMNS = ("total", "min", "max", "stdev", "gini", "moves")
-QUIET = functools.partial(progress, quiet=True)
+QUIET = partial(progress, quiet=True)
 WARM_UP_ROUNDS = 3
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -124,12 +124,6 @@ def tree_cpu_seconds(root: int) -> float:
 def tree_memory_bytes(root: int) -> int:
     """Resident memory of a process and everything below it; pages that they share count for each."""
     return sum(int(stat[21]) for stat in processes_below(root).values()) * os.sysconf("SC_PAGE_SIZE")
-
-
-def jvm_of(root: int) -> int:
-    """The one JVM among the processes that a process started."""
-    (jvm,) = [pid for pid in processes_below(root) if Path(f"/proc/{pid}/comm").read_text().strip() == "java"]
-    return jvm
 
 
 def run_spark(spark: SparkSession, recipe: Recipe, out: Path) -> None:
@@ -273,19 +267,18 @@ def engines(rounds: int, sizes_millions: list[int]) -> list[dict[str, object]]:
         out = Path(name)
         for _ in range(WARM_UP_ROUNDS):
             run_spark(spark, attrs.evolve(base, cluster_count=1_000), out / "warm")
-        jvm = jvm_of(os.getpid())
         for millions in sizes_millions:
             recipe = attrs.evolve(base, cluster_count=max(1, millions * 10**6 // REPLICAS_PER_CLUSTER))
             whole = recipe.cluster_count * REPLICAS_PER_CLUSTER
-            account = Account(lambda: tree_cpu_seconds(jvm), lambda: tree_memory_bytes(jvm))
-            job = functools.partial(run_spark, spark, recipe, out / "spark")
+            account = Account(partial(tree_cpu_seconds, os.getpid()), partial(tree_memory_bytes, os.getpid()))
+            job = partial(run_spark, spark, recipe, out / "spark")
             spent = median([measured(job, account) for _ in range(rounds)])
             rows.append(report("Spark", whole, spent, spent))
             given, expected = draws(recipe), ours(out / "spark")
             for title, run in (("DuckDB", run_duckdb), ("Polars", run_polars)):
                 (out / title).mkdir(exist_ok=True)
-                account = Account(own_cpu_seconds, functools.partial(own_memory_bytes, own_memory_bytes()))
-                costs = [measured(functools.partial(run, given, out / title), account) for _ in range(rounds)]
+                account = Account(own_cpu_seconds, partial(own_memory_bytes, own_memory_bytes()))
+                costs = [measured(partial(run, given, out / title), account) for _ in range(rounds)]
                 check_equal(expected, pl.read_parquet(out / title / "measures.parquet"))
                 rows.append(report(title, whole, median(costs), spent))
     return rows

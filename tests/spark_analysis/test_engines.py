@@ -98,8 +98,12 @@ def test_the_tables_and_pages_of_both_engines_are_equal(
 ) -> None:
     monkeypatch.setattr("spark_analysis.jobs.DUMP_BYTES_PER_TASK", 3 * DUMPS[0].stat().st_size)
     monkeypatch.setattr("spark_analysis.jobs.DETAILED_CLUSTERS_MAX", 2)
+    monkeypatch.setattr("spark_analysis.spark_engine.COLLECTED_BYTES_MAX", 30_000)
     job(LocalEngine(), tmp_path / "local")
     job(SparkEngine(spark), tmp_path / "spark")
+    by_spark = {path.parent.name for path in (tmp_path / "spark" / "tables").glob("*/part-*-c000.zstd.parquet")}
+    assert by_spark, "Spark writes what the driver may not collect"
+    assert "clusters" not in by_spark
     assert tables(tmp_path / "local") == tables(tmp_path / "spark")
     for table in (*schemas.TABLES, *(one.question.run_table for one in ASKED if one.name in ANSWERED[job])):
         assert read_table(tmp_path / "spark", table).schema.equals(table.arrow_schema(), check_metadata=True)
