@@ -145,6 +145,8 @@ class Cluster:
         self._heap: list[_Entry] = []
         self._out = Outbox()
         """The outbox of the event being handled; empty between events."""
+        self._stop_ms = 0
+        """Where the loop stops: at the entry `_LAST` of this time."""
         self._asked = 0
         self._actions: dict[int, Action] = {}
         """The scheduled actions, by the number of their heap entry."""
@@ -269,8 +271,13 @@ class Cluster:
         self._out.send(receiver, message)
         self._post(self._client_addresses[sender], self._out)
 
+    def interrupt(self) -> None:
+        """Let `advance` end with the events of the present millisecond."""
+        self._stop_ms = self.clock.at_ms
+        heappush(self._heap, (self._stop_ms, _LAST, NOBODY, NOBODY, _ACTION))
+
     def advance(self, end_ms: TimeMs) -> None:
-        """Run all events up to and including `end_ms` as `run_until` does, for many short steps."""
+        """Run all events up to and including `end_ms` as `run_until` does, or until `interrupt`."""
         second = self.clock.at_ms // _SECOND_MS
         self._play_until(end_ms)
         if end_ms // _SECOND_MS > second:
@@ -298,6 +305,7 @@ class Cluster:
         hand_over, watches = self._hand_over, self.watches
         note, kinds = self.trace.events.append, self.trace.kinds
         # Stands behind all that happens at that time, so that no event has to ask whether there is another one.
+        self._stop_ms = end_ms
         heappush(heap, (end_ms, _LAST, NOBODY, NOBODY, _ACTION))
         for _ in range(self.events_per_second_max):
             at_ms, number, receiver, sender, message = pop(heap)
@@ -305,7 +313,7 @@ class Cluster:
             if receiver is NOBODY:
                 if number < _LAST:
                     self._actions.pop(number)()
-                elif at_ms == end_ms:  # Else it is left of a call that an error has ended.
+                elif at_ms == self._stop_ms:  # Else it is left of a call that was ended early.
                     return
                 continue
             own = hand_over(receiver, sender, message)

@@ -54,6 +54,8 @@ class Node:
         """Makers of the further roles that each run of the process hosts."""
         self.log_line: Callable[[str], None] = _discard_line
         """Receives the lines of the process's log."""
+        self.on_end: Callable[[], None] = _do_nothing
+        """Called when the process has ended."""
         self._role_settings = role_settings
         self._clock = clock
         self.config = DEFAULT_CONFIG
@@ -132,6 +134,7 @@ class Node:
         for partition, log in self.logs.items():
             known = self._recovery_points.get(partition, Offset(0))
             self._recovery_points[partition] = min(known, log.log.recovery_point)
+        self.on_end()
 
     def stop(self) -> None:
         """Stop the process cleanly: close logs, write high watermarks and the clean shutdown file."""
@@ -151,6 +154,7 @@ class Node:
             self.clean_stops[self.incarnation] = epoch
         self._proof = proof_at_stop(epoch, logs_recovered=is_clean, rules=self._role_settings.settings.rules)
         self.role = None
+        self.on_end()
 
     def _distrust_logs(self) -> None:
         """Mark every log on the disk for recovery at its next opening.
@@ -273,6 +277,10 @@ def _as_it_is(storage: Storage) -> Storage:
 
 
 def _discard_line(_line: str) -> None:
+    pass
+
+
+def _do_nothing() -> None:
     pass
 
 

@@ -75,6 +75,8 @@ class Connection:
         self.receiver = receiver
         """The run of the broker's process that was connected to."""
         self.is_open = True
+        self.on_close: Callable[[], object] = _do_nothing
+        """Called when the connection is over."""
         self.request_count = 0
         self._cluster = cluster
         self._sink = sink
@@ -116,6 +118,7 @@ class Connection:
         if self.is_open:
             self.is_open = False
             self._cluster.disconnect(self.node)
+            self.on_close()
             self._sink.close()
             if why:
                 self._cluster.trace.line(self._cluster.now_ms, f"a connection to broker {self.receiver.node}: {why}")
@@ -155,3 +158,7 @@ class Connection:
         number = self._next_number()
         self._under_way = number, request
         self._cluster.send(self.node, self.receiver, ClientRequest(number, request))
+
+
+def _do_nothing() -> None:
+    pass

@@ -14,6 +14,7 @@ Source: ours.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import attrs
@@ -175,10 +176,11 @@ class ServedCluster:
         self._coordinators: dict[BrokerId, HostedCoordinator] = {}
         self._hosted_count = 0
         self._request_count = 0
-        self.connections: set[Connection] = set()
-        self._runs: list[object] = []
+        self.connections: dict[Connection, None] = {}
+        """The open connections, in the order in which they were opened."""
         self.simulation = Simulation(spec.options(), spec.faults, extension=_Joined(self))
         for node in self.cluster.nodes.values():
+            node.on_end = partial(self._break_connections, node.broker)
             node.clock_ahead_ms = spec.wall_clock_ms - WALL_CLOCK_MS
             if spec.is_append_time:
                 node.config = attrs.evolve(node.config, timestamp_type=LOG_APPEND_TIME)
@@ -209,19 +211,17 @@ class ServedCluster:
             self.advance(self.now_ms + _STEP_MS)
 
     def advance(self, end_ms: int) -> None:
-        """Run all events up to `end_ms`, and break the connections to processes that have ended."""
+        """Run all events up to `end_ms`, or until `interrupt`."""
         self.cluster.advance(TimeMs(max(end_ms, self.now_ms)))
-        runs = [(node.address, node.role is None) for node in self.cluster.nodes.values()]
-        if runs != self._runs:
-            self._runs = list(runs)
-            for connection in sorted(self.connections, key=lambda each: each.node):
-                if not self._is_running(connection):
-                    connection.close("its broker's process has ended")
-        self.connections = {each for each in self.connections if each.is_open}
 
-    def _is_running(self, connection: Connection) -> bool:
-        node = self.cluster.nodes[BrokerId(connection.receiver.node)]
-        return node.role is not None and node.address == connection.receiver
+    def interrupt(self) -> None:
+        """Let `advance` end at once: a client has something to do."""
+        self.cluster.interrupt()
+
+    def _break_connections(self, broker: BrokerId) -> None:
+        """Break the connections to a process that has ended."""
+        for connection in [each for each in self.connections if BrokerId(each.receiver.node) == broker]:
+            connection.close("its broker's process has ended")
 
     def accepts(self, broker: BrokerId) -> bool:
         """Return whether a broker listens: its process runs and has been unfenced."""
@@ -233,7 +233,8 @@ class ServedCluster:
         if not self.accepts(broker):
             return None
         made = Connection(self.cluster, self.cluster.nodes[broker].address, sink, self.interference, self._number)
-        self.connections.add(made)
+        made.on_close = partial(self.connections.pop, made)
+        self.connections[made] = None
         return made
 
     def _number(self) -> int:
@@ -301,7 +302,7 @@ class ServedCluster:
 
     def finish(self) -> Outcome:
         """End all faults, let the cluster recover, check everything, and return the outcome."""
-        for connection in sorted(self.connections, key=lambda each: each.node):
+        for connection in list(self.connections):
             connection.close()
         self.simulation.options = attrs.evolve(self.simulation.options, duration_ms=DurationMs(max(self.now_ms, 1)))
         return self.simulation.finish()

@@ -100,15 +100,15 @@ class VirtualLoop(base_events.BaseEventLoop):
             return []
         end_s = None if timeout is None else self._now_s + timeout
         ready = self._ready  # type: ignore[attr-defined]  # BaseEventLoop's own queue.
+        limit_s = self._limit_ms / _SECOND_MS
         while not ready:
-            next_s = self.served.next_event_ms / _SECOND_MS
-            if end_s is not None and next_s > end_s:
-                self._now_s = max(self._now_s, end_s)
-                return []
-            if next_s * _SECOND_MS > self._limit_ms:
+            if self._now_s >= limit_s:
                 raise UsageError(f"the program did not end within {self._limit_ms:,} ms of virtual time")
-            self._now_s = max(self._now_s, next_s)
-            self.served.advance(self.served.next_event_ms)
+            until_s = min(self._now_s + 1, limit_s if end_s is None else min(end_s, limit_s))
+            self.served.advance(int(until_s * _SECOND_MS))
+            self._now_s = max(self._now_s, self.served.now_ms / _SECOND_MS if ready else until_s)
+            if end_s is not None and self._now_s >= end_s:
+                break
         return []
 
     def _process_events(self, event_list: list[Any]) -> None:
@@ -227,12 +227,14 @@ class _ClientEnd(transports.Transport):
         """Take a response; the client sees it in the loop's next turn."""
         if not self._reads:
             self._loop.call_soon(self._hand_over)
+            self._loop.served.interrupt()
         self._reads += frame
 
     def broken(self) -> None:
         """Take the end of the connection from the broker's side."""
         if not self._is_closing:
             self._is_closing = True
+            self._loop.served.interrupt()
             self._loop.call_soon(self._protocol.connection_lost, ConnectionResetError("the broker has gone"))
 
     def _hand_over(self) -> None:
