@@ -21,6 +21,9 @@ from hypothesis import HealthCheck, settings
 
 from broker.compiled import INTERPRETED_ACCESSES_MAX, interpreted_at_most
 
+pytest_plugins = ("pytester",)
+"""Runs pytest on the tests of a user, for the fixture that we ship."""
+
 # No deadlines: the machines that run this are shared, and time is measured in tests/benchmarks.
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile(

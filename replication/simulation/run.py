@@ -204,6 +204,10 @@ class Simulation:
             self._failed = self._failure(error)
         return self._outcome()
 
+    def fail(self, error: Exception) -> None:
+        """End the run because the model raised `error`: the outcome has a finding that says so."""
+        self._failed = self._failure(error)
+
     def _failure(self, error: Exception) -> str:
         """Describe what the model raised, with the seed and the step: a finding like any other, which can be shrunk."""
         where = f"seed {self.options.seed}, step {self.cluster.event_count:,}"

@@ -1,5 +1,7 @@
 """Serve a simulated cluster to real clients: on sockets in real time, or to an asyncio program on virtual time.
 
+- cli: Define `brokerside serve`.
+- serve_options: Read its topics and faults in words.
 - kafka: Hand a cluster to a test: ask it, break it, look at what it holds; `kafka_cluster`.
 - virtual: Run an asyncio program against a cluster on virtual time; `run_virtual`.
 - sockets: Serve a cluster on sockets of 127.0.0.1 in real time.

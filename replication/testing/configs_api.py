@@ -269,7 +269,7 @@ def _settings(scope: Scope, given: Mapping[str, str]) -> Settings:
 
 
 def take(gateway: Gateway, place: tuple[int, str], given: Mapping[str, str], out: Outbox) -> None:
-    """Keep the settings of a topic, broker or group, and let those that the model heeds take effect."""
+    """Keep the settings of a topic, broker or group; the model applies those of replication."""
     kind, name = place
     if kind != TOPIC:
         gateway.shared.altered[place] = dict(given)

@@ -44,6 +44,9 @@ class SocketServer:
         self._servers: list[asyncio.Server] = []
         self._timer: asyncio.TimerHandle | None = None
         self._zero_s = 0.0
+        self._is_closed = False
+        self.on_failure: Callable[[], None] = _do_nothing
+        """Called when the model has raised an error: it runs no further, and the verdict says why."""
         self.served: ServedCluster
 
     def start(self) -> None:
@@ -89,15 +92,19 @@ class SocketServer:
         """Close the ports and connections, and end the thread; the cluster can still be looked at."""
 
         async def close() -> None:
-            if self._timer is not None:
-                self._timer.cancel()
-            for server in self._servers:
-                server.close()
-            for connection in list(self.served.connections):
-                connection.close()
+            self._close()
 
         self.call_async(close())
         self._end_thread()
+
+    def _close(self) -> None:
+        self._is_closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        for server in self._servers:
+            server.close()
+        for connection in list(self.served.connections):
+            connection.close()
 
     def _end_thread(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -108,12 +115,22 @@ class SocketServer:
 
     def catch_up(self) -> None:
         """Bring the cluster up to the present."""
+        if self._is_closed:
+            return
         now_ms = round((self._loop.time() - self._zero_s) * _SECOND_MS)
         behind_ms = now_ms - self.served.now_ms
         if behind_ms > _CATCH_UP_MS:
             self._zero_s += (behind_ms - _CATCH_UP_MS) / _SECOND_MS
             now_ms = self.served.now_ms + _CATCH_UP_MS
-        self.served.advance(now_ms)
+        try:
+            self.served.advance(now_ms)
+        except Exception as error:  # A bug of the model ends the run, and not the thread.
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        self.served.simulation.fail(error)
+        self._close()
+        self.on_failure()
 
     def wake(self) -> None:
         """Go on with the cluster, and set the timer for its next event."""
@@ -123,6 +140,8 @@ class SocketServer:
     def _arm(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        if self._is_closed:
+            return
         at_s = self._zero_s + self.served.next_event_ms / _SECOND_MS
         self._timer = self._loop.call_at(at_s, self.wake)
 
@@ -187,3 +206,7 @@ class _ServerEnd(asyncio.Protocol):
     def close(self) -> None:
         """Break the connection."""
         self._transport.abort()
+
+
+def _do_nothing() -> None:
+    pass

