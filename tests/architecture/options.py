@@ -73,15 +73,19 @@ class Ran:
 
 def commands() -> list[Command]:
     """Return every command, by name."""
-    return sorted(_walked(brokerside, ()), key=lambda command: command.name)
+    found = []
+    for words, one in walked(brokerside):
+        if not isinstance(one, click.Group):
+            found.append(Command(words, tuple(each for each in one.params if isinstance(each, click.Option))))
+    return sorted(found, key=lambda command: command.name)
 
 
-def _walked(command: click.Command, words: tuple[str, ...]) -> Iterator[Command]:
+def walked(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Yield every command and group with the words that call it."""
+    yield words, command
     if isinstance(command, click.Group):
         context = click.Context(command)
         for name in command.list_commands(context):
             found = command.get_command(context, name)
             assert found is not None, name
-            yield from _walked(found, (*words, name))
-    else:
-        yield Command(words, tuple(each for each in command.params if isinstance(each, click.Option)))
+            yield from walked(found, (*words, name))

@@ -14,25 +14,17 @@ import pytest
 
 from replication.roles.states import find_machines
 from spark_analysis.cli.commands import brokerside
-from tests.architecture.house import ROOT
+from tests.architecture.house import PACKAGES, ROOT
+from tests.architecture.options import walked
 
-
-def paths(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
-    """Yield every command with the words that call it."""
-    yield path, command
-    if isinstance(command, click.Group):
-        context = click.Context(command)
-        for name in command.list_commands(context):
-            found = command.get_command(context, name)
-            assert found is not None
-            yield from paths(found, f"{path} {name}")
+COMMANDS = [(" ".join(("brokerside", *words)), command) for words, command in walked(brokerside)]
 
 
 def examples() -> list[str]:
     return sorted(
         {
             line.strip()
-            for _, command in paths(brokerside, "brokerside")
+            for _, command in COMMANDS
             for line in (command.help or "").splitlines()
             if re.match(r"\s*brokerside [a-z]", line)
         }
@@ -58,7 +50,7 @@ def test_an_example_of_a_help_text_can_be_typed(line: str) -> None:
         assert find_machines(words[words.index("--diagram") + 1])
 
 
-@pytest.mark.parametrize(("path", "command"), [*paths(brokerside, "brokerside")])
+@pytest.mark.parametrize(("path", "command"), COMMANDS)
 def test_help_fits_a_terminal_of_80_columns(path: str, command: click.Command) -> None:
     shown = command.get_help(click.Context(command, info_name=path, terminal_width=80))
     assert [line for line in shown.splitlines() if len(line) > 80] == []
@@ -73,7 +65,6 @@ IN_KAFKA_TEXTS = frozenset({
     "--offsets", "--path-to-json-file", "--reassignment-json-file", "--replica-alter-log-dirs-throttle", "--state",
     "--unavailable-partitions", "--under-min-isr-partitions", "--under-replicated-partitions", "--verbose", "--verify",
 })  # fmt: skip
-PACKAGES = ("broker", "placement", "log", "replication", "spark_analysis")
 
 
 def options_of(command: click.Command) -> set[str]:
@@ -85,7 +76,7 @@ def texts_of(command: click.Command) -> Iterator[str]:
     yield from (getattr(param, "help", None) or "" for param in command.params)
 
 
-@pytest.mark.parametrize(("path", "command"), [*paths(brokerside, "brokerside")])
+@pytest.mark.parametrize(("path", "command"), COMMANDS)
 def test_a_help_text_names_options_of_its_own_command(path: str, command: click.Command) -> None:
     have = options_of(command)
     for text in texts_of(command):
@@ -108,7 +99,7 @@ def test_a_message_names_options_that_a_command_has() -> None:
     """Of a module of one command these are its own, elsewhere those of any command; or Kafka's tools have them."""
     every: set[str] = set()
     own: dict[str, set[str]] = {}
-    for _, command in paths(brokerside, "brokerside"):
+    for _, command in COMMANDS:
         every |= options_of(command)
         module = inspect.unwrap(command.callback).__module__ if command.callback is not None else ""
         own.setdefault(module, set()).update(options_of(command))
