@@ -89,14 +89,17 @@ def print_error(line: str) -> None:
 
 
 @contextmanager
-def progress(title: str, size: int, *, quiet: bool) -> Iterator[Advance]:
+def progress(title: str, size: int, *, quiet: bool, size_min: int = BAR_SIZE_MIN) -> Iterator[Advance]:
     """Yield a function that advances the progress bar; print no bar without a terminal or for little work."""
-    if quiet or size < BAR_SIZE_MIN or not sys.stderr.isatty():
+    if quiet or size < size_min or not sys.stderr.isatty():
         yield lambda _: None
         return
     columns = (TextColumn(title), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     # Drawn by whoever advances it: with a thread that draws, this process could not be forked to share its work.
-    with Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
+    console = Console(stderr=True)
+    # Lines that are printed meanwhile go above the bar; rich would send them to stderr also where stdout is a file.
+    redirects = sys.stdout.isatty()
+    with Progress(*columns, console=console, transient=True, auto_refresh=False, redirect_stdout=redirects) as bar:
         task, drawn = bar.add_task(title, total=size), time.monotonic()
 
         def advance(count: int) -> None:
