@@ -38,19 +38,24 @@ from operator import itemgetter
 from typing import Final
 
 import attrs
-from hypothesis import given
-from hypothesis import strategies as st
+
+try:
+    from hypothesis import given
+    from hypothesis import strategies as st
+except ImportError:
+    raise ImportError("replication.strategies needs Hypothesis; install brokerside[strategies]") from None
 
 from broker.ids import NO_LEADER, BrokerId
 from broker.units import DurationMs, TimeMs
 from placement.strategies import searching
 from replication.roles.settings import RoleSettings
 from replication.rules.controller_events import directories_assigned, fenced, restarted_uncleanly, unfenced
-from replication.rules.election import Ballot, Elected, Election, ElectionPolicy, elect
+from replication.rules.election import Ballot, Elected, Election, ElectionPolicy, PolicyError, check_elected, elect
 from replication.rules.partition import PartitionState
 from replication.rules.settings import PartitionSettings
 from replication.rules.switches import CURRENT, Rules
-from replication.simulation.faults import DETAIL_MAX, QUIET_MS, Fault, fault_bounds
+from replication.simulation.fault import Fault
+from replication.simulation.faults import CHOICE_MAX, QUIET_MS, fault_bounds
 from replication.simulation.options import FaultKind, NetworkOptions, Options
 from replication.simulation.retention import RETENTION_KINDS
 
@@ -218,23 +223,25 @@ def _faults(draw: st.DrawFn, options: Options, kinds: tuple[FaultKind, ...]) -> 
     kind, target = draw(st.sampled_from(targets))
     bounds = fault_bounds(kind, options)
     return Fault(
-        at_ms=TimeMs(draw(st.integers(QUIET_MS, options.duration_ms - 1))),
+        start_ms=TimeMs(draw(st.integers(QUIET_MS, options.duration_ms - 1))),
         kind=kind,
         target=target,
-        for_ms=DurationMs(draw(st.integers(bounds.for_ms_min, bounds.for_ms_max))),
-        detail=draw(st.integers(-DETAIL_MAX, DETAIL_MAX - 1)),
+        duration_ms=DurationMs(draw(st.integers(bounds.duration_ms_min, bounds.duration_ms_max))),
+        choice=draw(st.integers(-CHOICE_MAX, CHOICE_MAX - 1)),
     )
 
 
 def _by_time(fault: Fault) -> tuple[int, str]:
-    return fault.at_ms, str(fault)
+    return fault.start_ms, str(fault)
 
 
 def check_policy(policy: ElectionPolicy, *, example_count: int = 300) -> None:
     """Hold elections with `policy` on many small ballots; raise `PolicyFailure` with the smallest wrong election.
 
-    The elected broker must be a replica and live; and unless the election is UNCLEAN or no other replica is left, it
-    must be in the ISR, or in the ELR while the ISR is empty.
+    Safety: the elected broker must be a replica and live, and in the ISR, or in the ELR while the ISR is empty; a live
+    one that is neither may be elected if no such replica is alive and the election is UNCLEAN or the broker led last.
+    Availability: somebody must be elected if a replica is alive that may be. Raises `PolicyError` for an answer that is
+    no election.
     """
 
     @searching(example_count)
@@ -244,6 +251,8 @@ def check_policy(policy: ElectionPolicy, *, example_count: int = 300) -> None:
 
     try:
         property_holds()
+    except PolicyError as error:
+        raise PolicyError(str(error)) from None
     except PolicyFailure as failure:
         # Raised anew: Hypothesis's own notes repeat the case in its words.
         raise PolicyFailure(failure.ballot, failure.election, failure.elected, str(failure).splitlines()[0]) from None
@@ -251,7 +260,10 @@ def check_policy(policy: ElectionPolicy, *, example_count: int = 300) -> None:
 
 def _check_ballot(policy: ElectionPolicy, ballot: Ballot, election: Election) -> None:
     elected = policy(ballot, election, CURRENT)
-    if elected.leader == NO_LEADER:
+    if not isinstance(elected, Elected) or elected.leader == NO_LEADER:
+        check_elected(elected, ballot)
+        if elect(ballot, election, CURRENT).leader != NO_LEADER:
+            raise PolicyFailure(ballot, election, elected, "nobody is elected, and a replica is alive that may lead")
         return
     if elected.leader not in ballot.replicas:
         raise PolicyFailure(ballot, election, elected, "the leader is no replica")

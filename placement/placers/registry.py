@@ -1,6 +1,7 @@
 """Load placers by name: Kafka's two, and those of installed packages.
 
-A package offers one by naming a class without arguments under the entry point `brokerside.placers`. Kafka's names
+A package offers one by naming a class without arguments under the entry point `brokerside.placers`; any other is named
+as "module:class". Kafka's names
 cannot be taken over; `classic`, `striped` and the shipped example `copyset` are known also where the packages came as a
 zip and no entry point is.
 
@@ -11,6 +12,7 @@ zip and no entry point is.
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from types import MappingProxyType
@@ -26,10 +28,8 @@ PLACER_GROUP: Final = "brokerside.placers"
 KAFKAS: Final[Mapping[str, ReplicaPlacer]] = MappingProxyType({"classic": ClassicPlacer(), "striped": StripedPlacer()})
 
 
-SHIPPED: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
-    {"copyset": ("placement.examples.copyset", "CopysetPlacer")}
-)
-"""Examples that need no entry point: the module and the class of each."""
+SHIPPED: Final[Mapping[str, str]] = MappingProxyType({"copyset": "placement.examples.copyset:CopysetPlacer"})
+"""Examples that need no entry point, as module:class."""
 
 
 def load_offered(kind: str, name: str, group: str, known: Iterable[str]) -> object:
@@ -44,6 +44,24 @@ def load_offered(kind: str, name: str, group: str, known: Iterable[str]) -> obje
         raise UsageError(f"{kind} {name!r} is not installed; there are {', '.join(sorted({*offered, *known}))}")
     made: object = offered[name].load()()
     return made
+
+
+def load_path(kind: str, path: str) -> object:
+    """Return what "module:name" names, also of a module in the working directory.
+
+    Raises UsageError naming the `kind` of object that was wanted.
+    """
+    module, _, name = path.partition(":")
+    sys.path.append("")  # A command's own path has no working directory.
+    try:
+        found: object = getattr(import_module(module), name, None) if module and name else None
+    except Exception as error:  # Whatever the module raises as it is imported.
+        raise UsageError(f"{kind} {path!r}: {error}") from None
+    finally:
+        sys.path.remove("")
+    if found is None:
+        raise UsageError(f"{kind} {path!r} is not there; wanted is module:name")
+    return found
 
 
 CLASSIC_UNTIL: Final = Release("4.0")
@@ -67,9 +85,9 @@ def load_placer(name: str, release: Release | None = None) -> ReplicaPlacer:
         return StripedPlacer(release)
     if name in KAFKAS:
         return KAFKAS[name]
-    if name in SHIPPED:
-        module, kind = SHIPPED[name]
-        placer: object = getattr(import_module(module), kind)()
+    if ":" in name or name in SHIPPED:
+        made = load_path("placer", SHIPPED.get(name, name))
+        placer: object = made() if isinstance(made, type) else made
     else:
         placer = load_offered("placer", name, PLACER_GROUP, (*KAFKAS, *SHIPPED))
     if not isinstance(placer, ReplicaPlacer):

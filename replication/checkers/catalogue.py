@@ -161,6 +161,7 @@ INVARIANTS: Final[Mapping[str, Invariant]] = MappingProxyType(
             "second",
             may_break="ZooKeeper mode",
         ),
+        "X": Invariant("own invariants", "what the caller's own invariants say"),
         "A": Invariant("no bug", "no assertion of the model fails, and it raises nothing else"),
     }
 )

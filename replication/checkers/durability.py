@@ -8,12 +8,21 @@ is reported apart and is no fault.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import attrs
 
 from replication.checkers.clients import Write
+from replication.checkers.elections import Ground
 from replication.checkers.reference_log import ReferenceLog
 from replication.rules.produce import ACKS_ALL, Fate
+
+_KINDS: Final = {
+    Ground.LAST_KNOWN: "last known leader",
+    Ground.SETTING: "unclean election",
+    Ground.ORDER: "requested unclean election",
+    Ground.CANCELLED: "cancelled move",
+}
 
 
 @attrs.frozen
@@ -30,6 +39,13 @@ class LostRecord:
     acks: int
     cause: str
     event: str
+
+    @property
+    def kind(self) -> str:
+        """Return the kind of the cause in two or three words, such as "unclean election"."""
+        if not self.cause:
+            return "lost log ends"
+        return next((kind for ground, kind in _KINDS.items() if self.cause.endswith(ground.value)), "retry")
 
     @property
     def is_anywhere(self) -> bool:

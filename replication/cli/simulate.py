@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import json
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Final
 
 import attrs
@@ -24,6 +25,7 @@ from broker.machines import FORMS
 from broker.releases import NEWEST, Release
 from broker.units import MINUTE_MS, DurationMs
 from broker.wording import counted
+from log.cli.output import progress
 from placement.placers.registry import load_placer
 from placement.spec import ReplicaPlacer
 from replication.checkers import INVARIANTS, loss_lines
@@ -32,11 +34,14 @@ from replication.groups import GROUP_INVARIANTS, GroupsExtension, with_groups
 from replication.groups.plan import GROUP_COUNT_MAX
 from replication.roles.states import Machine, find_machines
 from replication.rules.switches import rules_of, sound, without
+from replication.simulation.fault import Fault
 from replication.simulation.faults import draw_plan
 from replication.simulation.options import MINUTES_MAX, Options, harsh, quiet, swarm
+from replication.simulation.plan_file import plan_json, read_plan
 from replication.simulation.policies import placed
 from replication.simulation.report import lacking_line, lacking_rules, options_lines, shrink, verdict_line
-from replication.simulation.run import Outcome, Simulation, run
+from replication.simulation.run import Outcome, run
+from replication.simulation.tally import Tally, outcome_fields
 from replication.simulation.varied import varied
 
 _KINDS: Final = {"quiet": quiet, "swarm": swarm, "harsh": harsh, "varied": varied}
@@ -68,7 +73,7 @@ _RELEASES: Final = {False: NEWEST.name, True: "3.5"}
 @click.option(
     "--placer",
     metavar="NAME",
-    help="Placement policy of the partitions: striped, classic, or the name of an installed one.",
+    help="Placement policy of the partitions: striped, classic, the name of an installed one, or module:Class.",
 )
 @click.option("--zookeeper", "has_zookeeper", is_flag=True, help="Let a broker be the controller, as before KRaft.")
 @click.option(
@@ -79,6 +84,13 @@ _RELEASES: Final = {False: NEWEST.name, True: "3.5"}
     help="Run COUNT consumer groups, drawn from the seed (default 0).",
 )
 @retention_choices
+@click.option(
+    "--plan",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Run the faults of a JSON file, as --shrink prints it, in the place of those drawn.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the verdict as one JSON object instead of lines.")
 @click.option("--shrink", "shrinks", is_flag=True, help="Find the fewest faults that still break a broken run.")
 @click.option(
     "--diagram",
@@ -100,7 +112,9 @@ def simulate(
     placer: str | None,
     diagram: str | None,
     form: str,
+    plan: Path | None,
     *,
+    as_json: bool,
     has_zookeeper: bool,
     shrinks: bool,
 ) -> int:
@@ -121,6 +135,7 @@ def simulate(
       brokerside simulate --quiet --compact --retention-ms 20000 --reset earliest
       brokerside simulate --zookeeper --kafka 2.8 --seed 18
       brokerside simulate --seed 3 --without strict_min_isr --shrink
+      brokerside simulate --seed 3 --without strict_min_isr --plan plan.json
       brokerside simulate --diagram replica --format mermaid
     """
     if diagram is not None:
@@ -128,8 +143,11 @@ def simulate(
         click.echo("\n\n".join(machine_lines(machine, form) for machine in machines))
         return 0
     check_seeds(seed, seeds)
-    if shrinks and seeds > 1:
-        raise UsageError("--shrink has no effect with --seeds; leave out one of the two")
+    for option, is_given in (("--shrink", shrinks), ("--plan", plan is not None)):
+        if is_given and seeds > 1:
+            raise UsageError(f"{option} has no effect with --seeds; leave out one of the two")
+    if shrinks and as_json:
+        raise UsageError("--shrink has no effect with --json; leave out one of the two")
     followed = release or _RELEASES[has_zookeeper]
     rules = without(sound(rules_of(followed)), *left_out)
     duration_ms = DurationMs(int(minutes * MINUTE_MS))
@@ -137,22 +155,28 @@ def simulate(
     policy = None if placer is None else load_placer(placer)
     if placer is not None:
         command += f" --placer {printable(placer)}"
+    if plan is not None:
+        command += f" --plan {printable(str(plan))}"
 
     def draw(seed: int) -> _SeededRun:
         options = _KINDS[kind](seed, duration_ms, rules)
         role_settings = attrs.evolve(options.role_settings, has_zookeeper=has_zookeeper)
         drawn = choice.applied(attrs.evolve(options, role_settings=role_settings))
-        return _SeededRun(drawn, groups, policy, followed)
+        return _SeededRun(drawn, groups, policy, followed, None if plan is None else read_plan(plan))
 
     if seeds > 1:
-        return _many(map(draw, range(seed, seed + seeds)), command)
+        return _many(map(draw, range(seed, seed + seeds)), seeds, command, as_json=as_json)
     seeded = draw(seed)
+    if as_json:
+        outcome = seeded.run()
+        click.echo(json.dumps(outcome_fields(outcome)))
+        return EXIT_REFUSED if outcome.is_broken else 0
     for line in options_lines(seeded.options):
         click.echo(line)
     groups_extension = seeded.groups_extension()
     for line in () if groups_extension is None else groups_extension.plan.lines():
         click.echo(line)
-    outcome = Simulation(seeded.options, on_line=click.echo, extension=groups_extension).finish()
+    outcome = run(seeded.options, seeded.plan, click.echo, extension=groups_extension)
     _print_verdict(outcome)
     if outcome.is_broken and followed != "current" and Release(followed) < NEWEST:
         for name in lacking_rules(seeded.options, seeded.again):
@@ -168,17 +192,29 @@ def simulate(
 
 
 class _SeededRun:
-    """Hold one seed's options: its cluster, its consumer groups, its placement policy and its release."""
+    """Hold one seed's options: its cluster, consumer groups, placement policy, release, and its plan of faults."""
 
-    def __init__(self, options: Options, groups: int, placer: ReplicaPlacer | None, release: str) -> None:
+    def __init__(
+        self,
+        options: Options,
+        groups: int,
+        placer: ReplicaPlacer | None,
+        release: str,
+        plan: tuple[Fault, ...] | None,
+    ) -> None:
         options = with_groups(options) if groups else options
         self.options = options if placer is None else placed(options, placer)
+        self.plan = draw_plan(self.options) if plan is None else plan
         self._groups = groups
         self._release = NEWEST if release == "current" else Release(release)
 
+    def run(self) -> Outcome:
+        """Run the seed."""
+        return self.again(self.options)
+
     def again(self, options: Options) -> Outcome:
         """Run other options under the faults and the consumer groups of this seed."""
-        return run(options, draw_plan(self.options), extension=self.groups_extension())
+        return run(options, self.plan, extension=self.groups_extension())
 
     def groups_extension(self) -> GroupsExtension | None:
         """Return the consumer groups for one run; None if there are none."""
@@ -231,31 +267,23 @@ def _print_shrunk(outcome: Outcome, seeded: _SeededRun) -> None:
     verb = "is" if len(smallest.plan) == 1 else "are"
     click.echo(f"{len(smallest.plan)} of {counted(len(outcome.plan), 'fault')} {verb} enough:")
     for fault in smallest.plan:
-        click.echo(
-            f"  at {fault.at_ms} ms {fault.kind.name.lower()} {fault.target} for {fault.for_ms} ms ({fault.detail})"
-        )
+        click.echo(f"  {fault}")
+    click.echo("the same as a file for --plan:")
+    click.echo(plan_json(smallest.plan))
     click.echo(f"BROKEN: {smallest.findings[0]}")
 
 
-def _many(runs: Iterable[_SeededRun], command: str) -> int:
-    broken = event_count = count = 0
-    acked: Counter[str] = Counter()
-    for seeded in runs:
-        count += 1
-        outcome = run(seeded.options, extension=seeded.groups_extension())
-        event_count += outcome.event_count
-        report = outcome.durability
-        acked["all"] += report.acked_count
-        acked["one"] += report.acked_by_one_count
-        acked["lost by all"] += len(report.lost_by_all)
-        acked["lost by one"] += len(report.lost_by_one)
-        if not outcome.is_clean:
-            broken += outcome.is_broken
-            seed = seeded.options.seed
-            click.echo(f"seed {seed}: {verdict_line(outcome).removeprefix('BROKEN: ')}")
-            click.echo(f"  again: {command} --seed {seed}")
-    click.echo(
-        f"{counted(count, 'run')}, acknowledged by all {acked['all']:,} (lost {acked['lost by all']:,}), "
-        f"by one {acked['one']:,} (lost {acked['lost by one']:,}), {counted(event_count, 'event')}, {broken} broken"
-    )
-    return EXIT_REFUSED if broken else 0
+def _many(runs: Iterable[_SeededRun], count: int, command: str, *, as_json: bool) -> int:
+    tally = Tally()
+    with progress("Running", count, quiet=False, size_min=2) as advance:
+        for seeded in runs:
+            outcome = seeded.run()
+            tally.add(outcome)
+            if not (outcome.is_clean or as_json):
+                seed = seeded.options.seed
+                click.echo(f"seed {seed}: {verdict_line(outcome).removeprefix('BROKEN: ')}")
+                click.echo(f"  again: {command} --seed {seed}")
+            advance(1)
+    for line in (json.dumps(tally.fields()),) if as_json else tally.lines():
+        click.echo(line)
+    return EXIT_REFUSED if tally.broken_count else 0

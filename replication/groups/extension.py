@@ -36,7 +36,7 @@ from replication.roles.messages import CONTROLLER, Message, NodeId, PartitionRec
 from replication.roles.outbox import Outbox
 from replication.simulation.cluster import Cluster
 from replication.simulation.history import Trace
-from replication.simulation.options import WALL_CLOCK_MS, Options
+from replication.simulation.options import Options
 
 _HOSTED_STREAM: Final = 7
 _MEMBER_STREAM: Final = 8
@@ -161,7 +161,7 @@ class GroupsExtension:
             layout=self.plan.layout,
             service=self._service_options(),
             load_ms_max=self.plan.load_ms_max,
-            wall_clock_ms=WALL_CLOCK_MS,
+            wall_clock_ms=self._options.wall_clock_ms,
         )
         hosted = self.hosted_roles[host.broker] = HostedCoordinator(host, options, clock, entropy)
         return hosted

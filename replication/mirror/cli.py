@@ -37,7 +37,7 @@ def mirror(seed: int, minutes: float) -> int:
     settings, (death,) = options.settings, options.deaths
     click.echo(
         f"seed {seed}: {settings.source} is copied to {settings.target}; offset.lag.max {settings.offset_lag_max}, "
-        f"checkpoints every {settings.checkpoint_ms} ms; the mirror dies at {death.at_ms} ms for {death.for_ms}"
+        f"checkpoints every {settings.checkpoint_ms} ms; the mirror dies at {death.start_ms} ms for {death.duration_ms}"
     )
     outcome = run_mirror(options, click.echo)
     for line in _result_lines(outcome):

@@ -9,14 +9,13 @@ Source: Kafka connect runtime ConnectorUtils.producerProps (WorkerConfig) and cl
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from broker.entropy import SplitMix64, derive
 from broker.error_codes import ErrorCode
 from broker.ids import NO_LEADER, BrokerId, Offset, PartitionId, TopicPartition
-from broker.units import DurationMs, SizeBytes, TimeMs
-from log.batches.in_buffer import batches_in
+from broker.units import DurationMs, TimeMs
 from log.partition.partition_log import PartitionLog
 from log.record import Record
 from replication.checkers import Finding
@@ -37,10 +36,10 @@ from replication.rules.produce import ACKS_ALL
 from replication.simulation.clients import RETRY_MS
 from replication.simulation.cluster import Cluster, replicas_of
 from replication.simulation.options import Options
+from replication.simulation.views import records_of
 
 _CREATE_MS: Final = 1_000
 _STREAM: Final = 104
-_READ_BYTES: Final = SizeBytes(1 << 26)
 OnWritten = Callable[[Offset], None]
 
 
@@ -128,7 +127,7 @@ class MirroredCluster:
     def read(self, partition: TopicPartition, start_offset: int = 0) -> tuple[Record, ...]:
         """Return the committed records of a partition from `start_offset` on; none without a leader."""
         log = self._leader_log(partition)
-        return () if log is None else tuple(_records(log, Offset(max(start_offset, log.log_start_offset))))
+        return () if log is None else tuple(records_of(log, log.high_watermark, Offset(start_offset)))
 
     def _leader_log(self, partition: TopicPartition) -> PartitionLog | None:
         log = self.cluster.leader_log(self._numbers[partition])
@@ -189,13 +188,3 @@ class MirroredCluster:
 
 def _of(topic: str, place: int) -> TopicPartition:
     return TopicPartition(topic, PartitionId(place))
-
-
-def _records(log: PartitionLog, start_offset: Offset) -> Iterator[Record]:
-    offset = start_offset
-    while offset < log.high_watermark:
-        for batch in batches_in(bytes(log.read(offset, _READ_BYTES).records)):
-            if batch.base_offset >= log.high_watermark:
-                return
-            yield from (record for record in batch.records() if record.offset >= start_offset)
-            offset = batch.next_offset

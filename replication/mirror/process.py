@@ -31,7 +31,6 @@ from replication.mirror.cluster import MirroredCluster
 from replication.mirror.policy import is_replicated, target_partition, wanted_partitions
 from replication.mirror.records import Checkpoint, OffsetSync, read_checkpoint, read_offset_sync
 from replication.mirror.syncs import OFFSET_LAG_MAX, SyncQueue, SyncStore
-from replication.simulation.options import WALL_CLOCK_MS
 
 SYNCS: Final = TopicPartition("syncs", PartitionId(0))
 OFFSETS: Final = TopicPartition("offsets", PartitionId(0))
@@ -242,7 +241,8 @@ class MirrorProcess:
 
     def _batch(self, *records: tuple[bytes, bytes]) -> bytes:
         """Return a batch of the mirror's own records, from their keys and values."""
-        time_ms = TimeMs(WALL_CLOCK_MS + self._source.cluster.now_ms)
+        cluster = self._source.cluster
+        time_ms = TimeMs(cluster.options.wall_clock_ms + cluster.now_ms)
         return copied_batch([Record(Offset(0), time_ms, key, value) for key, value in records])
 
 

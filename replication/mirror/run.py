@@ -18,7 +18,7 @@ from replication.mirror.checks import Copy, Failover, MirrorFinding, check_copy,
 from replication.mirror.cluster import MirroredCluster
 from replication.mirror.process import CHECKPOINTS, OFFSETS, SYNCS, MirrorProcess, MirrorSettings
 from replication.mirror.records import read_offset_sync
-from replication.simulation.faults import Fault
+from replication.simulation.fault import Fault
 from replication.simulation.history import LineSink, Trace, discard_line
 from replication.simulation.liveness import settled
 from replication.simulation.options import FaultKind, Options, quiet
@@ -114,8 +114,8 @@ class MirrorRun:
         self.mirror = MirrorProcess(options.settings, self.source, self.target, self._log_line)
         cluster = self.source.cluster
         for death in options.deaths:
-            cluster.at(death.at_ms, self.mirror.kill)
-            cluster.at(death.at_ms + death.for_ms, self.mirror.start)
+            cluster.at(death.start_ms, self.mirror.kill)
+            cluster.at(death.start_ms + death.duration_ms, self.mirror.start)
         if options.failover_at_ms is not None:
             cluster.at(options.failover_at_ms, self._note_failover)
         self._failovers: list[dict[TopicPartition, Failover]] = []

@@ -24,6 +24,7 @@ import attrs
 from broker.errors import UsageError
 from broker.ids import INT64_MAX
 from broker.units import KIB, SECOND_MS, DurationMs, SizeBytes
+from broker.values import changed_repr
 from broker.wording import counted
 from log.log_config import LogConfig
 
@@ -48,7 +49,7 @@ class AutoOffsetReset(enum.Enum):
     """The consumer stops; its application gets the error."""
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, repr=False)
 class Retention:
     """Hold the retention and compaction settings of the logs that clients write to; -1 means no limit.
 
@@ -66,6 +67,9 @@ class Retention:
     key_count: int = 8
     tombstones_one_in: int = 6
     reset: AutoOffsetReset = AutoOffsetReset.LATEST
+
+    def __repr__(self) -> str:
+        return changed_repr(self)
 
     def __attrs_post_init__(self) -> None:
         for what, value, least, most in (

@@ -8,7 +8,7 @@ KIP-631, KIP-966.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import attrs
 
@@ -41,6 +41,7 @@ from replication.roles.messages import (
     BrokerRegistration,
     BrokerRegistrationResponse,
     CreateTopic,
+    CreateTopics,
     DeleteTopic,
     ElectLeaders,
     ElectLeadersResponse,
@@ -146,8 +147,8 @@ class ControllerRole:
             _answer(sender, AlterPartitionReassignmentsResponse(message.partition, self._reassign(message)), out)
         elif isinstance(message, ElectLeaders):
             _answer(sender, ElectLeadersResponse(message.partition, self._elect(message)), out)
-        elif isinstance(message, CreateTopic):
-            self._create(message)
+        elif isinstance(message, CreateTopic | CreateTopics):
+            self._create(message.orders if isinstance(message, CreateTopics) else (message,))
         elif isinstance(message, AlterConfigs):
             self._write(message.config)
         elif isinstance(message, DeleteTopic):
@@ -338,14 +339,14 @@ class ControllerRole:
         self._change_all(_preferred)
         self._change_all(swept)
 
-    def _create(self, order: CreateTopic) -> None:
-        isr = tuple(broker for broker in order.replicas if broker in self._active(order.partition))
-        if isr and order.partition not in self.image.partitions:
-            self._write(
-                PartitionRecord(
-                    order.partition, PartitionState(replicas=order.replicas, isr=isr, leader=isr[0]), order.topic
-                )
-            )
+    def _create(self, orders: Sequence[CreateTopic]) -> None:
+        """Create all partitions, or none if one is there already or has no live broker."""
+        isrs = [tuple(broker for broker in each.replicas if broker in self._active(each.partition)) for each in orders]
+        if not all(isrs) or any(each.partition in self.image.partitions for each in orders):
+            return
+        for order, isr in zip(orders, isrs, strict=True):
+            state = PartitionState(replicas=order.replicas, isr=isr, leader=isr[0])
+            self._write(PartitionRecord(order.partition, state, order.topic))
 
     def _reassign(self, order: AlterPartitionReassignments) -> ErrorCode:
         state = self.image.partitions.get(order.partition)

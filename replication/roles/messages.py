@@ -325,6 +325,13 @@ class CreateTopic(Message):
 
 
 @value
+class CreateTopics(Message):
+    """An operator asks to create several partitions, all in one batch of metadata records or none."""
+
+    orders: tuple[CreateTopic, ...]
+
+
+@value
 class DeleteTopic(Message):
     """An operator asks to delete a partition's topic."""
 

@@ -12,13 +12,14 @@ from typing import Final
 import attrs
 
 from broker.units import KIB, DurationMs, SizeBytes
+from broker.values import changed_repr
 from replication.rules.election import ElectionPolicy, elect
 from replication.rules.settings import PartitionSettings
 
 DEFAULT_PARTITION_SETTINGS: Final = PartitionSettings(min_isr=2)
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, repr=False)
 class RoleSettings:
     """Hold the configuration of a broker and the controller.
 
@@ -42,3 +43,6 @@ class RoleSettings:
     has_zookeeper: bool = False
     produce_ms_max: DurationMs = attrs.field(default=DurationMs(30_000))
     policy: ElectionPolicy = elect
+
+    def __repr__(self) -> str:
+        return changed_repr(self)

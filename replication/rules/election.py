@@ -44,6 +44,7 @@ from typing import Final, TypeAlias
 
 import attrs
 
+from broker.errors import UsageError
 from broker.ids import NO_LEADER, BrokerId
 from replication.rules.switches import Rules
 
@@ -119,6 +120,19 @@ NOBODY: Final = Elected(NO_LEADER, Choice.NOBODY)
 
 ElectionPolicy: TypeAlias = Callable[[Ballot, Election, Rules], Elected]
 """A function that elects a leader; `elect` is Kafka's. Callers may pass their own wherever partitions change."""
+
+
+class PolicyError(UsageError):
+    """An election policy of the caller answered something that is no election of one of the replicas."""
+
+
+def check_elected(elected: object, ballot: Ballot) -> None:
+    """Raise PolicyError unless a policy's answer elects one of the replicas, or nobody."""
+    if not isinstance(elected, Elected) or type(elected.leader) is not int or not isinstance(elected.choice, Choice):
+        raise PolicyError(f"the election policy answers {elected!r}; wanted is Elected(leader, choice)")
+    if elected.leader != NO_LEADER and elected.leader not in ballot.replicas:
+        replicas = ", ".join(map(str, ballot.replicas))
+        raise PolicyError(f"the election policy elects broker {elected.leader}; the replicas are {replicas}")
 
 
 def elect(ballot: Ballot, election: Election, rules: Rules) -> Elected:

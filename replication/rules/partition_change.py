@@ -37,9 +37,8 @@ from collections.abc import Container
 
 import attrs
 
-from broker.errors import UsageError
-from broker.ids import NO_LEADER, BrokerId, LeaderEpoch
-from replication.rules.election import Ballot, Elected, Election, ElectionPolicy, elect
+from broker.ids import BrokerId, LeaderEpoch
+from replication.rules.election import Ballot, Elected, Election, ElectionPolicy, check_elected, elect
 from replication.rules.elr import next_elr, next_last_known
 from replication.rules.partition import PartitionEpoch, PartitionState
 from replication.rules.reassign import Phase, completed
@@ -92,17 +91,8 @@ def change(
     )
     elected = policy(ballot, target.election, rules)
     if policy is not elect:
-        _check_elected(elected, ballot)
+        check_elected(elected, ballot)
     return _recorded(partition, attrs.evolve(target, phase=phase), elr, elected, settings)
-
-
-def _check_elected(elected: object, ballot: Ballot) -> None:
-    """Raise UsageError unless a policy of somebody's own elected one of the replicas, or nobody."""
-    if not isinstance(elected, Elected):
-        raise UsageError(f"the election policy answers {elected!r}; wanted is Elected(leader, choice)")
-    if elected.leader != NO_LEADER and elected.leader not in ballot.replicas:
-        replicas = ", ".join(map(str, ballot.replicas))
-        raise UsageError(f"the election policy elects broker {elected.leader}; the replicas are {replicas}")
 
 
 def _recorded(

@@ -26,7 +26,7 @@ from broker.errors import UsageError
 from broker.ids import BrokerEpoch, BrokerId
 from broker.min_isr import effective_min_isr
 from broker.units import DurationMs, TimeMs
-from broker.values import value
+from broker.values import changed_repr, value
 from replication.rules.partition import UNKNOWN_BROKER_EPOCH, BrokerStatus, LeaderState
 from replication.rules.switches import CURRENT, Rules
 
@@ -34,7 +34,7 @@ LAG_MS_MAX: Final = DurationMs(30_000)
 """Kafka's default of replica.lag.time.max.ms since 2.5, in milliseconds."""
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, repr=False)
 class PartitionSettings:
     """Hold the rules of a release and the configuration of a partition.
 
@@ -51,10 +51,15 @@ class PartitionSettings:
     topic_replica_count: int | None = None
 
     def __attrs_post_init__(self) -> None:
-        if self.min_isr < 1:
-            raise UsageError(f"min.insync.replicas is {self.min_isr}; allowed are 1 and more")
-        if self.lag_ms_max < 0:
-            raise UsageError(f"replica.lag.time.max.ms is {self.lag_ms_max}; allowed are 0 and more")
+        if type(self.min_isr) is not int or self.min_isr < 1:
+            raise UsageError(f"min.insync.replicas is {self.min_isr!r}; allowed are 1 and more")
+        if type(self.lag_ms_max) is not int or self.lag_ms_max < 0:
+            raise UsageError(f"replica.lag.time.max.ms is {self.lag_ms_max!r}; allowed are 0 and more")
+        if type(self.unclean_election) is not bool:
+            raise UsageError(f"unclean.leader.election.enable is {self.unclean_election!r}; allowed are True and False")
+
+    def __repr__(self) -> str:
+        return changed_repr(self)
 
 
 @value

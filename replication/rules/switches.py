@@ -30,6 +30,7 @@ import attrs
 from broker.errors import UsageError
 from broker.releases import KNOWN, Release
 from broker.units import DurationMs
+from broker.values import changed_repr
 
 
 class Truncation(enum.Enum):
@@ -71,7 +72,7 @@ NEVER: Final = "never"
 """The release of a rule that no release has, up to `NEWEST`; it is off in `CURRENT`."""
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, repr=False)
 class Rules:
     """Choose the rules of one release; the default is the newest, `NEWEST`.
 
@@ -207,6 +208,9 @@ class Rules:
     clean_marker_removed_first: bool = _rule(
         "2.8", "KAFKA-10471, KAFKA-15375", "a crash while starting passes for a clean stop at the next start"
     )
+
+    def __repr__(self) -> str:
+        return changed_repr(self)
 
 
 CURRENT: Final = Rules()

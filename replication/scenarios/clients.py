@@ -41,7 +41,6 @@ from replication.rules.partition import UNKNOWN_EPOCH
 from replication.rules.produce import Fate, fate
 from replication.simulation.clients import VALUE_BYTES
 from replication.simulation.history import History
-from replication.simulation.options import WALL_CLOCK_MS
 
 
 @attrs.frozen
@@ -64,8 +63,9 @@ class SendRequest(HostedMessage):
 class ScriptedClient:
     """Send what the scenario orders and note the responses to writes."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: History, wall_clock_ms: TimeMs) -> None:
         self._history = history
+        self._wall_clock_ms = wall_clock_ms
         self._writes: dict[int, Write] = {}
 
     def begin(self, out: Outbox) -> None:
@@ -77,7 +77,7 @@ class ScriptedClient:
             write = self._history.write(message.partition, message.acks, now_ms)
             write.fate = Fate.UNKNOWN
             self._writes[write.value] = write
-            batch = _batch(write, now_ms)
+            batch = _batch(write, TimeMs(self._wall_clock_ms + now_ms))
             out.send(Address(message.broker), Produce(message.partition, write.value, message.acks, batch))
         elif isinstance(message, SendRequest):
             out.send(message.receiver, message.question)
@@ -92,9 +92,9 @@ class ScriptedClient:
             write.offset = response.offset
 
 
-def _batch(write: Write, now_ms: TimeMs) -> bytes:
+def _batch(write: Write, timestamp_ms: TimeMs) -> bytes:
     value = write.value.to_bytes(VALUE_BYTES, "big")
-    return build_batch(BatchSpec(), (Record(Offset(0), TimeMs(WALL_CLOCK_MS + now_ms), None, value),))
+    return build_batch(BatchSpec(), (Record(Offset(0), timestamp_ms, None, value),))
 
 
 _POLL_MS: Final = DurationMs(500)

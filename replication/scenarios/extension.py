@@ -56,7 +56,7 @@ class ScenarioExtension:
 
     def join(self, cluster: Cluster) -> None:
         """Add the scenario's clients to the cluster and schedule the operations."""
-        client = cluster.join(lambda _: ScriptedClient(cluster.history))
+        client = cluster.join(lambda _: ScriptedClient(cluster.history, cluster.options.wall_clock_ms))
         context = ScenarioContext(cluster, client)
         for operation in self._operations:
             if isinstance(operation, DiskFault):

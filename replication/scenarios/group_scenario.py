@@ -23,7 +23,7 @@ from replication.groups.plan import GroupsPlan, Layout, MemberPlan
 from replication.roles.settings import RoleSettings
 from replication.scenarios.result import ExpectedResponses, ScenarioResult
 from replication.simulation.cluster import Cluster
-from replication.simulation.faults import Fault
+from replication.simulation.fault import Fault
 from replication.simulation.history import LineSink, discard_line
 from replication.simulation.options import Options, quiet
 from replication.simulation.run import run

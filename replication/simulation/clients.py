@@ -35,7 +35,7 @@ from replication.roles.messages import (
 from replication.roles.outbox import Outbox
 from replication.rules.produce import ACKS_ALL, Fate, fate
 from replication.simulation.history import History
-from replication.simulation.options import WALL_CLOCK_MS, Options
+from replication.simulation.options import Options
 
 VALUE_BYTES: Final = 8
 RETRY_MS: Final = DurationMs(200)
@@ -160,7 +160,7 @@ class Producer(_Client):
             spec = BatchSpec(
                 producer_id=ProducerId(self._producer_id), producer_epoch=ProducerEpoch(0), base_sequence=sequence
             )
-        timestamp_ms, retention = TimeMs(WALL_CLOCK_MS + now_ms), self._options.retention
+        timestamp_ms, retention = TimeMs(self._options.wall_clock_ms + now_ms), self._options.retention
         if retention is not None and retention.compacts:
             return build_batch(
                 spec, (keyed_record(value, retention.key_count, retention.tombstones_one_in, timestamp_ms),)

@@ -28,6 +28,7 @@ from replication.roles.messages import (
     Address,
     AlterPartition,
     CreateTopic,
+    CreateTopics,
     HostedMessage,
     Incarnation,
     Message,
@@ -42,7 +43,7 @@ from replication.simulation.former_controller import FormerController
 from replication.simulation.history import History, Trace
 from replication.simulation.network import Network
 from replication.simulation.node import Node
-from replication.simulation.options import WALL_CLOCK_MS, Options
+from replication.simulation.options import Options
 from replication.zookeeper import ZooKeeperRole
 
 _NETWORK_STREAM: Final = 3
@@ -130,7 +131,9 @@ class Cluster:
         self.former: FormerController | None = None
         """The controller before this one, if some brokers still ask it."""
         self.nodes = {
-            BrokerId(broker): Node(BrokerId(broker), broker % options.racks, options.role_settings, self.clock)
+            BrokerId(broker): Node(
+                BrokerId(broker), broker % options.racks, options.role_settings, self.clock, options.wall_clock_ms
+            )
             for broker in range(options.brokers)
         }
         for node in self.nodes.values():
@@ -147,6 +150,7 @@ class Cluster:
         """The outbox of the event being handled; empty between events."""
         self._stop_ms = 0
         """Where the loop stops: at the entry `_LAST` of this time."""
+        self._wall_clock_ms = options.wall_clock_ms
         self._asked = 0
         self._actions: dict[int, Action] = {}
         """The scheduled actions, by the number of their heap entry."""
@@ -205,10 +209,20 @@ class Cluster:
         """Create missing partitions and check again after CREATE_MS."""
         known = self.controller.image.partitions.keys() | self.deleted
         missing = [each for each in range(self.options.partition_count) if each not in known]
-        for partition in missing:
-            self.deliver(CONTROLLER, CreateTopic(partition, replicas_of(partition, self.options)))
+        orders = [CreateTopic(each, replicas_of(each, self.options), self._topic_of(each)) for each in missing]
+        for order in [CreateTopics(tuple(orders))] if self.options.topics and orders else orders:
+            self.deliver(CONTROLLER, order)
         if missing:
             self.at(self.now_ms + CREATE_MS, self._create)
+
+    def _topic_of(self, partition: int) -> str:
+        """Return the name that a partition is created with, such as "orders-0"; "" for one made from its number."""
+        start = 0
+        for name, count in self.options.topics:
+            if partition < start + count:
+                return f"{name}-{partition - start}"
+            start += count
+        return ""
 
     def start_broker(self, broker: BrokerId) -> None:
         """Start a broker that is down."""
@@ -346,7 +360,7 @@ class Cluster:
             if node.is_paused:
                 self._standing.setdefault(node.broker, []).append((receiver, sender, message))
                 return None
-            role.handle(message, sender, TimeMs(WALL_CLOCK_MS + at_ms + node.clock_ahead_ms), self._out)
+            role.handle(message, sender, TimeMs(self._wall_clock_ms + at_ms + node.clock_ahead_ms), self._out)
             return own
         if receiver.node == CONTROLLER:
             own = self.controller_address

@@ -21,7 +21,7 @@ from log.storage.faults import FaultyStorage
 from replication.roles.messages import CONTROLLER, Message, NodeId
 from replication.roles.outbox import Outbox
 from replication.simulation.cluster import Cluster
-from replication.simulation.faults import Fault
+from replication.simulation.fault import Fault
 from replication.simulation.node import TORN_BYTES_MAX, Node
 from replication.simulation.options import FaultKind
 
@@ -73,6 +73,7 @@ class DiskFaults:
 
     def __init__(self, cluster: Cluster, *, is_wanted: bool) -> None:
         self._cluster = cluster
+        self.is_wanted = is_wanted
         self.is_over = False
         if is_wanted:
             for node in cluster.nodes.values():
@@ -87,11 +88,11 @@ class DiskFaults:
         storage = node.storage
         if node.role is None or not isinstance(storage, ArmedStorage) or not storage.has_struck:
             return
-        directory = f"disk-{abs(fault.detail) % cluster.options.role_settings.directory_count}"
+        directory = f"disk-{abs(fault.choice) % cluster.options.role_settings.directory_count}"
         storage.arm(LogFault(f"{directory}/*.log", _HOW[fault.kind]), lasts=True)
         what = "is full" if fault.kind is FaultKind.FULL_DISK else "fails"
-        self._trace_line(f"{directory} of broker {broker} {what} for {fault.for_ms} ms")
-        cluster.at(cluster.now_ms + fault.for_ms, partial(self._repair_unless_over, broker))
+        self._trace_line(f"{directory} of broker {broker} {what} for {fault.duration_ms} ms")
+        cluster.at(cluster.now_ms + fault.duration_ms, partial(self._repair_unless_over, broker))
 
     def heal(self) -> None:
         """Repair all disks, and restart brokers that have lost a directory."""

@@ -12,8 +12,11 @@ from collections import Counter
 from functools import partial
 from typing import Final
 
+import attrs
+
 from broker.entropy import SplitMix64, derive
-from broker.ids import BrokerId
+from broker.errors import UsageError
+from broker.ids import NO_LEADER, BrokerId
 from broker.units import DurationMs, TimeMs
 from replication.roles.leader import LeaderRole
 from replication.roles.messages import (
@@ -27,7 +30,7 @@ from replication.roles.outbox import Outbox
 from replication.rules.partition import PartitionState
 from replication.simulation.cluster import DISK_STREAM, Cluster
 from replication.simulation.disks import DISK_KINDS, DiskFaults, lose_blocks
-from replication.simulation.faults import HELD_KINDS, OF_BROKERS, Fault
+from replication.simulation.fault import HELD_KINDS, OF_BROKERS, Aim, Fault, LeaderOf, aim_text
 from replication.simulation.liveness import Missing
 from replication.simulation.moves import order_move
 from replication.simulation.network import Hold, one_way, two_ways
@@ -66,9 +69,20 @@ class FaultInjector:
         """How often a broker lost records."""
         self.struck: Counter[tuple[FaultKind, str]] = Counter()
         """How often a fault of each kind struck a leader, a follower, a broker that is neither, or none."""
+        self._watches = False
         for fault in plan:
-            cluster.at(fault.at_ms, partial(self._strike, fault))
-        if any(fault.kind in _TARGETED for fault in plan):
+            self.inject(fault)
+
+    def inject(self, fault: Fault) -> None:
+        """Let a fault strike at its time; raise UsageError for one that is past, or of disks that cannot fail."""
+        cluster, name = self._cluster, fault.kind.name
+        if fault.start_ms < cluster.now_ms:
+            raise UsageError(f"{name} at {fault.start_ms} ms is past: it is {cluster.now_ms} ms")
+        if fault.kind in DISK_KINDS and not self._disks.is_wanted:
+            raise UsageError(f"{name} cannot be injected into this run; give a fault of {name} in its plan")
+        cluster.at(fault.start_ms, partial(self._strike, fault))
+        if fault.kind in _TARGETED and not self._watches:
+            self._watches = True
             cluster.watches.append(self._after_event)
 
     def heal(self) -> None:
@@ -110,34 +124,40 @@ class FaultInjector:
         if self.is_over:
             return
         kind, cluster = fault.kind, self._cluster
+        if fault.aim is not None:
+            broker = self._aimed_at(fault.aim)
+            if broker == NO_LEADER:
+                self._trace_line(f"{kind.name} strikes nobody: nobody is {aim_text(fault.aim)}")
+                return
+            fault = attrs.evolve(fault, target=broker, aim=None)
         self.struck[kind, self._struck_role(fault)] += 1
         if kind in _ENDS:
-            self._end(BrokerId(fault.target), kind, fault.for_ms)
+            self._end(BrokerId(fault.target), kind, fault.duration_ms)
         elif kind is FaultKind.RACK_OUTAGE:
             self._trace_line(f"rack {fault.target} loses power")
             for broker, node in sorted(cluster.nodes.items()):
                 if node.rack == fault.target:
-                    self._end(broker, FaultKind.POWER_LOSS, fault.for_ms)
+                    self._end(broker, FaultKind.POWER_LOSS, fault.duration_ms)
         elif kind is FaultKind.STOP:
-            self._stop(BrokerId(fault.target), fault.for_ms)
+            self._stop(BrokerId(fault.target), fault.duration_ms)
         elif kind is FaultKind.PAUSE:
-            self._pause(BrokerId(fault.target), fault.for_ms)
+            self._pause(BrokerId(fault.target), fault.duration_ms)
         elif kind is FaultKind.CLOCK_JUMP:
-            self._trace_line(f"the clock of broker {fault.target} jumps by {fault.detail} ms")
-            cluster.nodes[BrokerId(fault.target)].clock_ahead_ms += fault.detail
+            self._trace_line(f"the clock of broker {fault.target} jumps by {fault.choice} ms")
+            cluster.nodes[BrokerId(fault.target)].clock_ahead_ms += fault.choice
         elif kind is FaultKind.CONTROLLER_FAILOVER:
             if not cluster.is_without_controller:
                 self._trace_line("another controller takes over")
                 cluster.fail_over()
         elif kind is FaultKind.HOLD:
-            held = HELD_KINDS[fault.detail % len(HELD_KINDS)]
-            self._trace_line(f"the next messages {held} are held for {fault.for_ms} ms")
-            cluster.network.hold(Hold(held, TimeMs(cluster.now_ms + fault.for_ms)))
+            held = HELD_KINDS[fault.choice % len(HELD_KINDS)]
+            self._trace_line(f"the next messages {held} are held for {fault.duration_ms} ms")
+            cluster.network.hold(Hold(held, TimeMs(cluster.now_ms + fault.duration_ms)))
         elif kind in _TARGETED:
             self._armed.append(fault)
         elif kind is FaultKind.REASSIGN:
-            order_move(cluster, fault.target, fault.detail)
-            if fault.detail % 2 and fault.for_ms:
+            order_move(cluster, fault.target, fault.choice)
+            if fault.choice % 2 and fault.duration_ms:
                 self.wider.cancel_later(fault)
         elif kind is FaultKind.DELETE_TOPIC:
             self._topics.strike(fault)
@@ -147,6 +167,17 @@ class FaultInjector:
             self._disks.strike(fault)
         elif not self.wider.strike(fault):
             self._cut(fault)
+
+    def _aimed_at(self, aim: Aim) -> BrokerId:
+        """Return the broker that a fault is aimed at as the controller has it now, NO_LEADER if there is none."""
+        image, partition = self._cluster.controller.image, aim.partition
+        if aim.topic:
+            name = f"{aim.topic}-{partition}"
+            partition = next((each for each, topic in image.topics.items() if topic == name), -1)
+        state = image.partitions.get(partition)
+        if state is None or isinstance(aim, LeaderOf):
+            return NO_LEADER if state is None else state.leader
+        return next((broker for broker in state.isr if broker != state.leader), NO_LEADER)
 
     def _struck_role(self, fault: Fault) -> str:
         """Return what the broker does that a fault strikes; "cluster" for a fault of no single broker."""
@@ -164,9 +195,9 @@ class FaultInjector:
         peers = tuple(NodeId(other) for other in cluster.nodes if other != fault.target)
         everybody = (*peers, CONTROLLER, *cluster.clients)
         if fault.kind is FaultKind.SLOW:
-            self._trace_line(f"messages to broker {broker} are slow for {fault.for_ms} ms")
-            cluster.network.slow(broker, abs(fault.detail) % _SLOW_MS_MAX)
-            cluster.at(cluster.now_ms + fault.for_ms, lambda: cluster.network.quicken(broker))
+            self._trace_line(f"messages to broker {broker} are slow for {fault.duration_ms} ms")
+            cluster.network.slow(broker, abs(fault.choice) % _SLOW_MS_MAX)
+            cluster.at(cluster.now_ms + fault.duration_ms, lambda: cluster.network.quicken(broker))
             return
         ways = {
             FaultKind.ISOLATE: two_ways(broker, everybody),
@@ -175,7 +206,7 @@ class FaultInjector:
             FaultKind.CUT_CONTROLLER: two_ways(broker, (CONTROLLER,)),
             FaultKind.CUT_PEERS: two_ways(broker, peers),
         }[fault.kind]
-        self._trace_line(f"broker {broker}: {fault.kind.value}, for {fault.for_ms} ms")
+        self._trace_line(f"broker {broker}: {fault.kind.value}, for {fault.duration_ms} ms")
         for way in ways:
             cluster.network.cut(*way)
 
@@ -185,7 +216,7 @@ class FaultInjector:
                 for way in ways:
                     cluster.network.heal(*way)
 
-        cluster.at(cluster.now_ms + fault.for_ms, heal)
+        cluster.at(cluster.now_ms + fault.duration_ms, heal)
 
     def _end(self, broker: BrokerId, kind: FaultKind, down_ms: DurationMs) -> None:
         cluster = self._cluster
@@ -305,7 +336,7 @@ class FaultInjector:
             return
         self._armed.remove(fault)
         self._trace_line(f"broker {node}: {fault.kind.value}")
-        self._end(role.broker, FaultKind.POWER_LOSS if fault.detail % 2 else FaultKind.KILL, fault.for_ms)
+        self._end(role.broker, FaultKind.POWER_LOSS if fault.choice % 2 else FaultKind.KILL, fault.duration_ms)
 
     def _trace_line(self, text: str) -> None:
         self._cluster.trace.line(self._cluster.now_ms, text)

@@ -6,8 +6,8 @@ other. All faults are over, or healed, when the safety phase ends.
 Example:
 
 >>> from replication.simulation import draw_plan, swarm
->>> print(*draw_plan(swarm(7, DurationMs(20_000))), sep="; ")  # At ms, kind, target, for ms, detail.
-3727 STOP 3 35972 17296; 7279 STOP 1 9961 40582
+>>> print(*draw_plan(swarm(7, DurationMs(20_000))), sep="; ")
+at 3727 ms STOP broker 3 for 35972 ms; at 7279 ms STOP broker 1 for 9961 ms
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ import attrs
 
 from broker.draws import exponential
 from broker.entropy import SplitMix64, derive
-from broker.units import DurationMs, TimeMs
+from broker.units import DurationMs
+from replication.simulation.fault import OF_PARTITIONS, OF_RACKS, Fault
 from replication.simulation.options import FaultKind, Options
 
 _FAULT_STREAM: Final = 2
-DETAIL_MAX: Final = 60_000
-"""The greatest jump of a clock in ms; other kinds take the detail modulo the number of their choices."""
+CHOICE_MAX: Final = 60_000
+"""The greatest jump of a clock in ms; other kinds take the choice modulo the number of their choices."""
 
 _DURATION_MS: Final = {
     FaultKind.PAUSE: (500, 20_000),
@@ -53,59 +54,17 @@ QUIET_MS: Final = 3_000
 _DOWN_MS: Final = (200, 40_000)
 """The range of downtimes in ms: killed brokers come back after 0.2 to 40 s."""
 
-_OF_PARTITIONS: Final = (
-    FaultKind.REASSIGN,
-    FaultKind.DELETE_RECORDS,
-    FaultKind.CANCEL_REASSIGNMENT,
-    FaultKind.DELETE_TOPIC,
-)
-_OF_RACKS: Final = (FaultKind.RACK_OUTAGE, FaultKind.SPLIT_RACK)
-_OF_CLUSTER: Final = (
-    FaultKind.CONTROLLER_FAILOVER,
-    FaultKind.CONTROLLER_AWAY,
-    FaultKind.HOLD,
-    FaultKind.SPLIT,
-)
-OF_BROKERS: Final = frozenset(FaultKind).difference(_OF_PARTITIONS, _OF_RACKS, _OF_CLUSTER)
-"""The kinds whose target is a broker."""
-
-HELD_KINDS: Final = (
-    "AlterPartition",
-    "AlterPartitionResponse",
-    "MetadataFetchResponse",
-    "Fetch",
-    "FetchResponse",
-    "BrokerRegistration",
-    "BrokerHeartbeat",
-    "Produce",
-)
-"""The messages that a HOLD may hold, chosen by `detail`."""
-
-
-@attrs.frozen
-class Fault:
-    """Describe one fault: `target` is a broker, a rack or a partition, `detail` a further number that the kind uses."""
-
-    at_ms: TimeMs
-    kind: FaultKind
-    target: int = 0
-    for_ms: DurationMs = attrs.field(default=DurationMs(0))
-    detail: int = 0
-
-    def __str__(self) -> str:
-        return f"{self.at_ms} {self.kind.name} {self.target} {self.for_ms} {self.detail}"
-
 
 @attrs.frozen
 class FaultBounds:
-    """Bound the numbers of a fault: targets below `target_count`, durations from `for_ms_min` to `for_ms_max`.
+    """Bound the numbers of a fault: targets are below `target_count`, durations include both bounds.
 
-    Details are at most `DETAIL_MAX` away from 0.
+    Choices are at most `CHOICE_MAX` away from 0.
     """
 
     target_count: int
-    for_ms_min: int
-    for_ms_max: int
+    duration_ms_min: int
+    duration_ms_max: int
 
 
 def draw_plan(options: Options) -> tuple[Fault, ...]:
@@ -120,16 +79,16 @@ def draw_plan(options: Options) -> tuple[Fault, ...]:
         while at_ms < options.duration_ms:
             bounds = fault_bounds(kind, options)
             target = entropy.next_int_bound(bounds.target_count)
-            span_ms = bounds.for_ms_max - bounds.for_ms_min
-            duration_ms = DurationMs(bounds.for_ms_min + entropy.next_int_bound(span_ms + 1))
-            detail = entropy.next_int_bound(2 * DETAIL_MAX) - DETAIL_MAX
-            drawn.append(Fault(TimeMs(at_ms), kind, target, duration_ms, detail))
+            span_ms = bounds.duration_ms_max - bounds.duration_ms_min
+            duration_ms = DurationMs(bounds.duration_ms_min + entropy.next_int_bound(span_ms + 1))
+            choice = entropy.next_int_bound(2 * CHOICE_MAX) - CHOICE_MAX
+            drawn.append(Fault(at_ms, kind, target, duration_ms, choice))
             at_ms += 1 + exponential(entropy, mean_ms)
-    return tuple(sorted(drawn, key=lambda fault: (fault.at_ms, kinds.index(fault.kind))))
+    return tuple(sorted(drawn, key=lambda fault: (fault.start_ms, kinds.index(fault.kind))))
 
 
 def fault_bounds(kind: FaultKind, options: Options) -> FaultBounds:
     """Return the bounds of the numbers of a fault of one kind."""
     least, most = _DURATION_MS.get(kind, _DOWN_MS)
-    count = options.partitions if kind in _OF_PARTITIONS else options.brokers
-    return FaultBounds(options.racks if kind in _OF_RACKS else count, least, most)
+    count = options.partitions if kind in OF_PARTITIONS else options.brokers
+    return FaultBounds(options.racks if kind in OF_RACKS else count, least, most)

@@ -28,7 +28,6 @@ from replication.roles.replica_log import ReplicaLog
 from replication.roles.settings import RoleSettings
 from replication.rules.fencing import StopProof, StoredReplica, is_stray, proof_at_stop, proof_while_loading
 from replication.rules.partition import UNKNOWN_BROKER_EPOCH
-from replication.simulation.options import WALL_CLOCK_MS
 from replication.zookeeper import ZooKeeperBrokerRole
 
 TORN_BYTES_MAX: Final = 4 * KIB
@@ -40,7 +39,9 @@ DEFAULT_CONFIG: Final = LogConfig(segment_size_bytes=SizeBytes(MIB), index_inter
 class Node:
     """Run one broker's process on its machine; `role` is None while the process is down."""
 
-    def __init__(self, broker: BrokerId, rack: int, role_settings: RoleSettings, clock: Clock) -> None:
+    def __init__(
+        self, broker: BrokerId, rack: int, role_settings: RoleSettings, clock: Clock, wall_clock_ms: TimeMs
+    ) -> None:
         self.broker = broker
         self.rack = rack
         self.address = Address(NodeId(broker), Incarnation(0))
@@ -58,6 +59,7 @@ class Node:
         """Called when the process has ended."""
         self._role_settings = role_settings
         self._clock = clock
+        self._wall_clock_ms = wall_clock_ms
         self.config = DEFAULT_CONFIG
         self.around: Callable[[Storage], Storage] = _as_it_is
         """Wraps the storage of a new disk."""
@@ -88,7 +90,7 @@ class Node:
     @property
     def now_ms(self) -> TimeMs:
         """Return the time by this machine's clock in ms."""
-        return TimeMs(WALL_CLOCK_MS + self._clock.now_ms() + self.clock_ahead_ms)
+        return TimeMs(self._wall_clock_ms + self._clock.now_ms() + self.clock_ahead_ms)
 
     def start(self) -> BrokerRole:
         """Start the process and return its role."""

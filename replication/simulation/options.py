@@ -26,8 +26,9 @@ import attrs
 
 from broker.entropy import SplitMix64, derive
 from broker.errors import UsageError
-from broker.ids import BrokerId
-from broker.units import MINUTE_MS, DurationMs
+from broker.ids import INT64_MAX, BrokerId
+from broker.units import MINUTE_MS, DurationMs, TimeMs
+from broker.values import changed_repr
 from replication.retention.policy import Retention
 from replication.roles.settings import RoleSettings
 from replication.rules.settings import PartitionSettings
@@ -36,13 +37,13 @@ from replication.rules.switches import SOUND, Rules
 BROKER_COUNT_MAX: Final = 100
 PARTITION_COUNT_MAX: Final = 1_000
 MINUTES_MAX: Final = 100_000
-WALL_CLOCK_MS: Final = 1_700_000_000_000
-"""What all clocks show at the start; not 0, which the rules read as "never"."""
+WALL_CLOCK_MS: Final = TimeMs(1_700_000_000_000)
+"""What all clocks show at the start unless an option says otherwise."""
 PER_MILLE: Final = 1_000
 
 
 class FaultKind(enum.Enum):
-    """Name the kinds of faults; the value says what `target` and `detail` of a fault mean."""
+    """Name the kinds of faults; the value says what a fault of the kind strikes; `choice` decides the rest."""
 
     KILL = "the process dies; the disk keeps all that was written"
     POWER_LOSS = "the machine loses power: the end of its logs may be gone"
@@ -61,7 +62,7 @@ class FaultKind(enum.Enum):
     HOLD = "the next messages of a kind are held back, across whatever happens meanwhile"
     CRASH_AT_COMMIT = "a leader dies right after its high watermark rose"
     CRASH_AT_ISR = "a leader dies right after the controller changed its ISR"
-    REASSIGN = "an operator moves a partition, and cancels the move later if the detail is odd"
+    REASSIGN = "an operator moves a partition, and cancels the move at the end if `choice` is odd"
     DELETE_RECORDS = "a client has records of a partition deleted"
     RETENTION = "retention and cleaner of a broker run at once"
     RETENTION_AT_CHANGE = "retention and cleaner of a broker run right after it has another part, or cut its log"
@@ -75,11 +76,16 @@ class FaultKind(enum.Enum):
     ZOMBIE_CONTROLLER = "some brokers still ask the former controller for a while"
     LATE_METADATA = "a broker gets no metadata for a while"
     CLOCK_DRIFT = "a broker's clock runs too fast or too slow for a while"
-    CANCEL_REASSIGNMENT = "an operator moves a partition and cancels the move"
+    CANCEL_REASSIGNMENT = (
+        "an operator moves a partition and cancels the move, once an added one is in sync if `choice` is odd"
+    )
     DELETE_TOPIC = "an operator deletes a topic while it is written, and creates another one of its name"
 
+    def __repr__(self) -> str:
+        return f"FaultKind.{self.name}"
 
-@attrs.frozen(kw_only=True)
+
+@attrs.frozen(kw_only=True, repr=False)
 class NetworkOptions:
     """Hold delays in ms and chances in a thousand; `is_ordered` keeps the order between two nodes."""
 
@@ -90,15 +96,23 @@ class NetworkOptions:
     straggler_ms_max: int = 3_000
     is_ordered: bool = True
 
+    def __repr__(self) -> str:
+        return changed_repr(self)
 
-@attrs.frozen(kw_only=True)
+
+@attrs.frozen(kw_only=True, slots=False, repr=False)
 class Options:
     """Hold the options of one simulation; impossible options raise UsageError.
 
-    `fault_ms` holds the mean time in ms between faults of a kind; kinds that are absent do not strike. Producers and
-    consumers use the first `partitions`; hosted roles of the brokers write the `internal_partitions` after them.
+    Producers and consumers use the first `partitions`; hosted roles of the brokers write the `internal_partitions`
+    after them. Broker b is in rack b modulo `racks`. `topics` gives name and number of partitions of each topic, named
+    orders-0 and so on and all created in one batch; without it they are topic-0 and so on, created one by one.
     `assignment` gives each partition's replicas, the preferred leader first; without it partition p has replicas on
-    brokers p, p + 1 and so on.
+    brokers p, p + 1 and so on. `fault_ms` holds the mean time in ms between faults of a kind; kinds that are absent do
+    not strike. `min_isr`, `unclean_election` and `lag_ms_max` (min.insync.replicas, unclean.leader.election.enable,
+    replica.lag.time.max.ms) take the place of those in `role_settings`, which has the other settings of brokers. `acks`
+    are those of the producers' writes, -1 for all. `retention` says how logs are deleted and compacted, None for not at
+    all. `wall_clock_ms` is what all clocks show at the start; not 0, which the rules read as "never".
     """
 
     seed: int
@@ -106,7 +120,11 @@ class Options:
     racks: int = 3
     partitions: int = 2
     internal_partitions: int = 0
+    topics: tuple[tuple[str, int], ...] = ()
     replication_factor: int = 3
+    min_isr: int | None = None
+    unclean_election: bool | None = None
+    lag_ms_max: DurationMs | None = None
     producers: int = 2
     consumers: int = 1
     produce_ms: DurationMs = attrs.field(default=DurationMs(500))
@@ -121,33 +139,68 @@ class Options:
     name: str = "quiet"
     assignment: tuple[tuple[BrokerId, ...], ...] = ()
     retention: Retention | None = None
-    """How the logs that clients write to are deleted and compacted; None keeps every record."""
+    wall_clock_ms: TimeMs = WALL_CLOCK_MS
 
     def __attrs_post_init__(self) -> None:
+        own = {name: getattr(self, name) for name in ("min_isr", "unclean_election", "lag_ms_max")}
+        if changed := {name: value for name, value in own.items() if value is not None}:
+            settings = attrs.evolve(self.role_settings.settings, **changed)
+            # As attrs does it: the instance is frozen as soon as it is made.
+            object.__setattr__(self, "role_settings", attrs.evolve(self.role_settings, settings=settings))
+        self._check_numbers()
+        self._check_values()
+        self._check_assignment()
+
+    def __repr__(self) -> str:
+        return changed_repr(self)
+
+    def _check_numbers(self) -> None:
         for what, value, least, most in (
+            ("the seed", self.seed, 0, INT64_MAX),
             ("the number of brokers", self.brokers, 1, BROKER_COUNT_MAX),
             ("the number of racks", self.racks, 1, self.brokers),
             ("the number of partitions", self.partitions, 0, PARTITION_COUNT_MAX),
             ("the number of internal partitions", self.internal_partitions, 0, PARTITION_COUNT_MAX),
             ("the replication factor", self.replication_factor, 1, self.brokers),
-            ("min.insync.replicas", self.role_settings.settings.min_isr, 1, self.replication_factor),
+            ("min.insync.replicas", self.settings.min_isr, 1, self.replication_factor),
             ("the number of producers", self.producers, 0, 100),
             ("the number of consumers", self.consumers, 0, 100),
             ("the time between writes in ms", self.produce_ms, 1, MINUTE_MS),
             ("the duration in ms", self.duration_ms, 1, MINUTES_MAX * MINUTE_MS),
+            ("the longest time to become whole in ms", self.heal_ms_max, 0, MINUTES_MAX * MINUTE_MS),
             ("the greatest delay in ms", self.network.delay_ms_max, 1, MINUTE_MS),
             ("the greatest delay of a straggler in ms", self.network.straggler_ms_max, 1, MINUTE_MS),
             ("the loss in a thousand", self.network.loss, 0, PER_MILLE - 1),
             ("the duplicates in a thousand", self.network.duplicates, 0, PER_MILLE),
             ("the stragglers in a thousand", self.network.stragglers, 0, PER_MILLE),
+            ("the time of the clocks in ms", self.wall_clock_ms, 1, INT64_MAX),
         ):
-            if not least <= value <= most:
-                raise UsageError(f"{what} is {value}; allowed are whole numbers from {least} to {most}")
-        self._check_assignment()
+            if type(value) is not int or not least <= value <= most:
+                raise UsageError(f"{what} is {value!r}; allowed are whole numbers from {least} to {most}")
+
+    def _check_values(self) -> None:
+        if not self.acks or not {-1, 0, 1}.issuperset(self.acks):
+            raise UsageError(f"acks are {self.acks}; allowed are -1 (all), 0 and 1")
+        for kind, mean_ms in self.fault_ms:
+            if not isinstance(kind, FaultKind) or type(mean_ms) is not int or mean_ms < 1:
+                raise UsageError(
+                    f"fault_ms has {kind!r} every {mean_ms!r} ms; wanted is a FaultKind and a whole number from 1 on"
+                )
         rules = self.settings.rules
         if self.role_settings.has_zookeeper and (rules.elr or rules.isr_shrink_keeps_leader_epoch):
             raise UsageError(
                 "with ZooKeeper there is no ELR, and each shrink begins a leader epoch: take rules before 3.6"
+            )
+        if self.topics and self.role_settings.has_zookeeper:
+            raise UsageError("with ZooKeeper a topic has one partition; leave topics out")
+        names = [name for name, _ in self.topics]
+        if self.topics and (
+            sum(count for _, count in self.topics) != self.partitions
+            or len(set(names)) < len(names)
+            or any(count < 1 for _, count in self.topics)
+        ):
+            raise UsageError(
+                f"topics are {self.topics}; wanted are different names whose partitions are {self.partitions} in all"
             )
 
     def _check_assignment(self) -> None:
@@ -174,7 +227,8 @@ class Options:
 
 def with_partition_settings(options: Options, settings: PartitionSettings) -> Options:
     """Return the options with other rules or settings of the partitions."""
-    return attrs.evolve(options, role_settings=attrs.evolve(options.role_settings, settings=settings))
+    role_settings = attrs.evolve(options.role_settings, settings=settings)
+    return attrs.evolve(options, role_settings=role_settings, min_isr=None, unclean_election=None, lag_ms_max=None)
 
 
 def quiet(seed: int, duration_ms: DurationMs, rules: Rules = SOUND) -> Options:

@@ -2,7 +2,8 @@
 
 The same options and placer give the same assignment; the placer draws from Kafka's own generator. The checkers treat
 elections like Kafka's own: a leader from outside ISR and ELR needs a setting or an order that allows it (I28). A policy
-that raises, or elects a broker that is no replica, ends its run with a finding.
+that answers anything but the election of a replica or of nobody is refused (PolicyError); one that raises ends its run
+with a finding.
 
 >>> from broker.units import DurationMs
 >>> from placement import StripedPlacer
@@ -42,6 +43,8 @@ def placed(options: Options, placer: ReplicaPlacer) -> Options:
     Broker b is in rack b modulo the number of racks. Call it last, when the numbers of partitions and brokers are
     final. Raises RefusedError where the placer does.
     """
+    if not isinstance(placer, ReplicaPlacer):
+        raise UsageError(f"the placer is {placer!r}; wanted is an object with place(spec, brokers, entropy)")
     brokers = [BrokerView(id=BrokerId(b), rack=f"rack-{b % options.racks}") for b in range(options.brokers)]
     spec = PlacementSpec(0, options.partition_count, options.replication_factor)
     rows = rows_placed(placer, spec, brokers, JavaRandom(derive(options.seed, _PLACING_STREAM))).tolist()
@@ -52,4 +55,6 @@ def elected_by(options: Options, policy: ElectionPolicy) -> Options:
     """Return the options with leaders elected by `policy`; raise UsageError in ZooKeeper mode."""
     if options.role_settings.has_zookeeper:
         raise UsageError("an election policy of one's own needs a KRaft controller; leave ZooKeeper mode out")
+    if not callable(policy):
+        raise UsageError(f"the election policy is {policy!r}; wanted is a function of ballot, election and rules")
     return attrs.evolve(options, role_settings=attrs.evolve(options.role_settings, policy=policy))

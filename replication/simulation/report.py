@@ -17,7 +17,7 @@ import attrs
 from broker.errors import UsageError
 from broker.wording import counted
 from replication.rules.switches import CURRENT, SWITCHES, sound
-from replication.simulation.faults import Fault
+from replication.simulation.fault import Fault
 from replication.simulation.options import Options, with_partition_settings
 from replication.simulation.run import Outcome
 

@@ -26,7 +26,7 @@ from replication.roles.messages import CONTROLLER, FetchResponse, Message, Metad
 from replication.roles.outbox import Outbox
 from replication.rules.produce import UP_TO_HIGH_WATERMARK
 from replication.simulation.cluster import Cluster
-from replication.simulation.faults import Fault
+from replication.simulation.fault import Fault
 from replication.simulation.node import DEFAULT_CONFIG
 from replication.simulation.options import FaultKind, Options
 
@@ -133,7 +133,7 @@ class RetentionFaults:
         log = cluster.leader_log(fault.target)
         if log is None:
             return
-        luck = abs(fault.detail)
+        luck = abs(fault.choice)
         offset = UP_TO_HIGH_WATERMARK
         if luck % _ALL_ONE_IN:
             start, high = log.log.log_start_offset, log.log.high_watermark

@@ -14,14 +14,16 @@ Source: the two phases are those of TigerBeetle's VOPR.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final, Protocol
 
 import attrs
 
 from broker.errors import UsageError
+from broker.ids import BrokerId
 from broker.units import TimeMs
+from log.record import Record
 from replication.checkers import (
     OF_LOSSES,
     DurabilityReport,
@@ -37,17 +39,21 @@ from replication.checkers import (
     may_skip,
     retention_report,
 )
+from replication.roles.messages import CONTROLLER, Address, Message, NodeId
+from replication.rules.election import PolicyError
 from replication.rules.settings import PartitionSettings
 from replication.simulation.cluster import HEAL_SECONDS, Cluster
+from replication.simulation.fault import Fault, check_plan
 from replication.simulation.fault_injection import FaultInjector
-from replication.simulation.faults import Fault, draw_plan
+from replication.simulation.faults import draw_plan
 from replication.simulation.history import LineSink, Trace, discard_line
 from replication.simulation.liveness import Missing, level_partitions, restart_where_replaced, settled
-from replication.simulation.options import WALL_CLOCK_MS, Options
+from replication.simulation.options import Options
 from replication.simulation.promptness import LagWatch, WriteWatch
 from replication.simulation.recording import Recording
 from replication.simulation.retention import join_retention
-from replication.simulation.views import PartitionView, partition_view
+from replication.simulation.views import PartitionView, partition_view, records_of
+from replication.simulation.watching import OutsideClient, OwnInvariant, OwnInvariants
 
 HEAL_STEP_MS: Final = 1_000
 STEADY_MS: Final = 30_000
@@ -106,6 +112,11 @@ class Outcome:
         """Return whether an invariant was broken; what an allowed election loses breaks none."""
         return bool(self.findings)
 
+    @property
+    def call(self) -> str:
+        """Return the Python call that repeats this run, without what a caller adds to it."""
+        return f"run({self.options!r}, {self.plan!r})"
+
 
 def check_asserts() -> None:
     """Raise UsageError if Python runs without asserts."""
@@ -117,48 +128,58 @@ class Simulation:
     """Run a simulation step by step; raise UsageError under -O.
 
     `plan` is drawn from the options if it is not given; `expected` are the settings that checkers hold the run against,
-    the run's own if not given.
+    the run's own if not given. `invariants` are functions of a simulation and an `Event`, asked at every event, that
+    return what is broken, or None. `cluster` has everything: nodes and their logs, the controller, clients, history.
 
-    Example: a broker dies and is looked at a minute later.
+    Example: five brokers in three racks; the leader dies at second 60, and an invariant of one's own is asked.
 
     >>> from broker.units import DurationMs
-    >>> from replication.simulation import Fault, FaultKind, Simulation, quiet
-    >>> plan = (Fault(TimeMs(5_000), FaultKind.KILL, 1, DurationMs(90_000)),)
-    >>> simulation = Simulation(quiet(1, DurationMs(120_000)), plan)
-    >>> simulation.run_until(60_000)
+    >>> from replication.simulation import Fault, FaultKind, LeaderOf
+    >>> def three_in_sync(simulation, event):
+    ...     state = simulation.cluster.controller.image.partitions.get(0)
+    ...     return f"ISR {state.isr}" if state and len(state.isr) < 3 else None
+    >>> options = Options(seed=1, brokers=5, racks=3, unclean_election=True, duration_ms=DurationMs(120_000))
+    >>> simulation = Simulation(options, (), invariants=[three_in_sync])
+    >>> simulation.inject(Fault(60_000, FaultKind.KILL, broker=LeaderOf(0), duration_ms=30_000))
+    >>> simulation.run_until(75_000)
     >>> view = simulation.partition(0)
     >>> view.leader, view.replicas, view.isr, [str(each) for each in view.osr]
-    (0, (0, 1, 2), (0, 2), ["1 (FENCED, 77 records, 54612 ms; left at 14000 ms, as its broker's session had ended)"])
-    >>> simulation.durability().lost
-    ()
-    >>> simulation.finish().is_clean
-    True
+    (1, (0, 1, 2), (1, 2), ["0 (FENCED; left at 68000 ms, as its broker's session had ended)"])
+    >>> print(*simulation.finish().findings)
+    X broken at 68000 ms: three_in_sync: ISR (1, 2)
+    >>> simulation.records(0)[-1].offset, simulation.durability().lost
+    (194, ())
     """
 
     def __init__(
         self,
         options: Options,
-        plan: tuple[Fault, ...] | None = None,
+        plan: Iterable[Fault] | None = None,
         on_line: LineSink = discard_line,
         expected: PartitionSettings | None = None,
         extension: Extension | None = None,
+        invariants: Iterable[OwnInvariant] = (),
     ) -> None:
         check_asserts()
         self.options = options
-        self.plan = draw_plan(options) if plan is None else plan
+        self.plan = draw_plan(options) if plan is None else check_plan(plan, options)
         self.trace = Trace(on_line)
         self.cluster = Cluster(options, self.trace)
         self.fault_injector = FaultInjector(self.cluster, self.plan)
         self.recording = Recording()
         settings, retention = options.settings if expected is None else expected, options.retention
         self.checker = (
-            StepChecker(settings) if retention is None else RetentionStepChecker(settings, retention, WALL_CLOCK_MS)
+            StepChecker(settings)
+            if retention is None
+            else RetentionStepChecker(settings, retention, options.wall_clock_ms)
         )
         self._extension = extension
         if retention is not None:
             join_retention(self.cluster, retention)
         # Before the fault injection: targeted faults may end the broker that has just handled the event.
         self.cluster.watches.insert(0, self.checker.after)
+        if own := tuple(invariants):
+            self.cluster.watches.insert(1, OwnInvariants(self, own, self.checker.findings.append).after)
         self.cluster.controller_watches.append(self.recording.watch)
         self._lag_watch = LagWatch(self.cluster, self.checker.findings.append)
         self._write_watch = WriteWatch(self.cluster, self.checker.findings.append)
@@ -173,6 +194,8 @@ class Simulation:
             self.cluster.begin()
             self._lag_watch.begin()
             self._write_watch.begin()
+        except PolicyError:
+            raise
         except Exception as error:  # As in `finish`; what is wrong with the options was refused before.
             self._failed = self._failure(error)
 
@@ -185,6 +208,54 @@ class Simulation:
         """Run all events up to and including `end_ms`; none if the model failed as it began."""
         if not self._failed:
             self.cluster.run_until(TimeMs(end_ms))
+
+    @property
+    def now_ms(self) -> TimeMs:
+        """Return the simulated time in ms since the start."""
+        return self.cluster.now_ms
+
+    @property
+    def next_event_ms(self) -> TimeMs | None:
+        """Return the time of the next event, None if nothing is to happen any more."""
+        return None if self._failed else self.cluster.next_event_ms
+
+    def step(self) -> TimeMs | None:
+        """Run all events of the next moment that has any; return its time, None if nothing is to happen any more."""
+        next_ms = self.next_event_ms
+        if next_ms is not None:
+            self.cluster.run_until(next_ms)
+        return next_ms
+
+    def inject(self, fault: Fault) -> None:
+        """Add a fault to the plan of a run; raise UsageError for one that is past or that cannot strike it."""
+        check_plan((fault,), self.options)
+        self.fault_injector.inject(fault)
+        self.plan = (*self.plan, fault)
+
+    def send(
+        self, message: Message, receiver: int = CONTROLLER, on_answer: Callable[[Message], None] | None = None
+    ) -> None:
+        """Send a message from outside to a broker or to the controller.
+
+        With `on_answer`, which is called with each answer, it passes the network; without it arrives now.
+        """
+        node = NodeId(receiver)
+        if node != CONTROLLER and receiver not in range(self.options.brokers):
+            raise UsageError(f"the receiver is {receiver}; allowed are brokers 0 to {self.options.brokers - 1}")
+        if on_answer is None:
+            self.cluster.deliver(node, message)
+        else:
+            client = self.cluster.connect(lambda _: OutsideClient(on_answer))
+            self.cluster.send(client, Address(node), message)
+
+    def records(self, partition: int, broker: int | None = None) -> tuple[Record, ...]:
+        """Return the committed records of a partition's leader, or all that a broker has; none without a log."""
+        if broker is None:
+            found = self.cluster.leader_log(partition)
+            return () if found is None else tuple(records_of(found.log, found.log.high_watermark))
+        node = self.cluster.nodes.get(BrokerId(broker))
+        found = None if node is None else node.logs.get(partition)
+        return () if found is None else tuple(records_of(found.log, found.log.log_end_offset))
 
     def partition(self, partition: int) -> PartitionView | None:
         """Return a partition as it is now, None before it is created."""
@@ -200,6 +271,8 @@ class Simulation:
             if not self._failed:
                 self._finish_phases()
                 self.checker.check_all(self.cluster)
+        except PolicyError:
+            raise
         except Exception as error:  # A bug of the model ends its own run, whatever it raises.
             self._failed = self._failure(error)
         return self._outcome()
@@ -337,10 +410,11 @@ class Simulation:
 
 def run(
     options: Options,
-    plan: tuple[Fault, ...] | None = None,
+    plan: Iterable[Fault] | None = None,
     on_line: LineSink = discard_line,
     expected: PartitionSettings | None = None,
     extension: Extension | None = None,
+    invariants: Iterable[OwnInvariant] = (),
 ) -> Outcome:
     """Run a simulation from its beginning to its end; see `Simulation`."""
-    return Simulation(options, plan, on_line, expected, extension).finish()
+    return Simulation(options, plan, on_line, expected, extension, invariants).finish()

@@ -14,7 +14,7 @@ from typing import Final
 
 from replication.roles.messages import CONTROLLER, CreateTopic, DeleteTopic
 from replication.simulation.cluster import Action, Cluster
-from replication.simulation.faults import Fault
+from replication.simulation.fault import Fault
 
 _AGAIN_MS: Final = 1_000
 
@@ -35,11 +35,11 @@ class TopicDeletion:
         image, number = self._cluster.controller.image, self._cluster.history.number_of(fault.target)
         if number in image.partitions and number not in self._deleting:
             self._deleting.add(number)
-            what = f"the topic of partition {number} is to be deleted, and created again {fault.for_ms} ms later"
+            what = f"the topic of partition {number} is to be deleted, and created again {fault.duration_ms} ms later"
             self._cluster.trace.line(self._cluster.now_ms, what)
             following = CreateTopic(self._next, image.partitions[number].replicas, image.topics[number])
             self._next += 1
-            self._delete(number, following, fault.for_ms)
+            self._delete(number, following, fault.duration_ms)
 
     def heal(self) -> None:
         """Give no more orders; a topic created by now takes the deleted one's place."""

@@ -5,16 +5,24 @@ AR = ISR + OSR, always. What only a leader knows (how far a replica lags) is Non
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Final
+
 import attrs
 
 from broker.ids import NO_LEADER, BrokerId, LeaderEpoch, Offset
-from broker.units import TimeMs
+from broker.units import SizeBytes, TimeMs
+from log.batches.in_buffer import batches_in
+from log.partition.partition_log import PartitionLog
+from log.record import Record
 from replication.roles.leader import LeaderRole
 from replication.rules.out_of_sync import OutOfSync, Why, out_of_sync
 from replication.rules.partition import BrokerStatus, PartitionEpoch, PartitionState
 from replication.rules.settings import Moment
 from replication.simulation.cluster import Cluster
 from replication.simulation.recording import IsrShrink, Recording
+
+_READ_BYTES: Final = SizeBytes(1 << 26)
 
 
 @attrs.frozen
@@ -136,3 +144,14 @@ def _logs(cluster: Cluster, partition: int, state: PartitionState) -> tuple[Repl
 
 def _listed(brokers: tuple[BrokerId, ...]) -> str:
     return ",".join(map(str, brokers)) or "none"
+
+
+def records_of(log: PartitionLog, end_offset: Offset, start_offset: Offset = Offset(0)) -> Iterator[Record]:  # noqa: B008 - a NewType of int.
+    """Yield the records of a log from `start_offset`, or where it begins, to `end_offset`, which is not read."""
+    offset = first_offset = Offset(max(start_offset, log.log_start_offset))
+    while offset < end_offset:
+        for batch in batches_in(bytes(log.read(offset, _READ_BYTES).records)):
+            if batch.base_offset >= end_offset:
+                return
+            yield from (record for record in batch.records() if record.offset >= first_offset)
+            offset = batch.next_offset

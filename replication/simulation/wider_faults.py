@@ -18,7 +18,7 @@ from replication.roles.controller import ControllerRole
 from replication.roles.messages import CONTROLLER, AlterPartition, AlterPartitionReassignments, Message, NodeId
 from replication.roles.outbox import Outbox
 from replication.simulation.cluster import Action, Cluster
-from replication.simulation.faults import Fault
+from replication.simulation.fault import Fault
 from replication.simulation.former_controller import FormerController
 from replication.simulation.moves import order_move
 from replication.simulation.network import Hold
@@ -71,14 +71,14 @@ class WiderFaults:
 
     def _split(self, fault: Fault) -> None:
         brokers = sorted(self._cluster.nodes)
-        near = {broker for broker in brokers if broker == fault.target or abs(fault.detail) >> broker & 1}
+        near = {broker for broker in brokers if broker == fault.target or abs(fault.choice) >> broker & 1}
         if len(near) == len(brokers):
             near -= {brokers[fault.target - 1]}
-        self._part(fault, near, abs(fault.detail) // 2 ** len(brokers) % _CONTROLLER_SIDES)
+        self._part(fault, near, abs(fault.choice) // 2 ** len(brokers) % _CONTROLLER_SIDES)
 
     def _split_rack(self, fault: Fault) -> None:
         near = {broker for broker, node in self._cluster.nodes.items() if node.rack == fault.target}
-        self._part(fault, near, abs(fault.detail) % 2)
+        self._part(fault, near, abs(fault.choice) % 2)
 
     def _part(self, fault: Fault, near: set[BrokerId], side: int) -> None:
         """Split the brokers; the controller hears the far ones only, the near ones only, or both."""
@@ -90,14 +90,14 @@ class WiderFaults:
             groups[1 - side].add(CONTROLLER)
         heard = ("the others", "them", "both")[side]
         self._trace_line(
-            f"brokers {_listed(near)} and {_listed(far)} do not hear each other for {fault.for_ms} ms; "
+            f"brokers {_listed(near)} and {_listed(far)} do not hear each other for {fault.duration_ms} ms; "
             f"the controller hears {heard}"
         )
         one, other = (sorted(group) for group in groups)
         ways = [way for here in one for there in other for way in ((here, there), (there, here))]
         for way in ways:
             self._cluster.network.cut(*way)
-        self._later(fault.for_ms, partial(self._join, ways))
+        self._later(fault.duration_ms, partial(self._join, ways))
 
     def _join(self, ways: list[tuple[NodeId, NodeId]]) -> None:
         self._trace_line("a split is over")
@@ -106,10 +106,10 @@ class WiderFaults:
 
     def _lose_controller(self, fault: Fault) -> None:
         cluster = self._cluster
-        self._trace_line(f"nobody is controller for {fault.for_ms} ms")
+        self._trace_line(f"nobody is controller for {fault.duration_ms} ms")
         cluster.lose_controller()
-        self._away_until_ms = max(self._away_until_ms, cluster.now_ms + fault.for_ms)
-        self._later(fault.for_ms, self._find_controller)
+        self._away_until_ms = max(self._away_until_ms, cluster.now_ms + fault.duration_ms)
+        self._later(fault.duration_ms, self._find_controller)
 
     def _find_controller(self) -> None:
         cluster = self._cluster
@@ -122,15 +122,15 @@ class WiderFaults:
         if cluster.is_without_controller or cluster.former is not None:
             return
         asking = [
-            broker for broker in sorted(cluster.nodes) if broker == fault.target or abs(fault.detail) >> broker & 1
+            broker for broker in sorted(cluster.nodes) if broker == fault.target or abs(fault.choice) >> broker & 1
         ]
         # In ZooKeeper mode a former controller is a broker, which is told by the epochs of its requests.
         if type(cluster.controller) is ControllerRole:
             former = FormerController(cluster.controller, frozenset(NodeId(broker) for broker in asking))
             cluster.former = former
-            self._later(fault.for_ms, partial(self._depose, former))
+            self._later(fault.duration_ms, partial(self._depose, former))
         self._trace_line(
-            f"another controller takes over; brokers {_listed(asking)} ask the former one for {fault.for_ms} ms"
+            f"another controller takes over; brokers {_listed(asking)} ask the former one for {fault.duration_ms} ms"
         )
         cluster.fail_over()
 
@@ -140,18 +140,18 @@ class WiderFaults:
             self._cluster.former = None
 
     def _delay_metadata(self, fault: Fault) -> None:
-        self._trace_line(f"broker {fault.target} gets no metadata for {fault.for_ms} ms")
-        until_ms = TimeMs(self._cluster.now_ms + fault.for_ms)
+        self._trace_line(f"broker {fault.target} gets no metadata for {fault.duration_ms} ms")
+        until_ms = TimeMs(self._cluster.now_ms + fault.duration_ms)
         hold = Hold("MetadataFetchResponse", until_ms, _MANY, receiver=NodeId(fault.target))
         self._cluster.network.hold(hold)
 
     def _drift(self, fault: Fault) -> None:
-        by_ms = fault.detail % _DRIFT_MAX + 1
-        by_ms = -by_ms if fault.detail < 0 else by_ms
+        by_ms = fault.choice % _DRIFT_MAX + 1
+        by_ms = -by_ms if fault.choice < 0 else by_ms
         self._trace_line(
-            f"the clock of broker {fault.target} gains {by_ms} ms in {_DRIFT_STEP_MS}, for {fault.for_ms} ms"
+            f"the clock of broker {fault.target} gains {by_ms} ms in {_DRIFT_STEP_MS}, for {fault.duration_ms} ms"
         )
-        self._drift_on(BrokerId(fault.target), by_ms, self._cluster.now_ms + fault.for_ms)
+        self._drift_on(BrokerId(fault.target), by_ms, self._cluster.now_ms + fault.duration_ms)
 
     def _drift_on(self, broker: BrokerId, by_ms: int, until_ms: int) -> None:
         if self._cluster.now_ms < until_ms:
@@ -160,16 +160,16 @@ class WiderFaults:
 
     def _slow_disk(self, fault: Fault) -> None:
         least, most = _SLOW_DISK_MS
-        by_ms = least + abs(fault.detail) % (most - least)
+        by_ms = least + abs(fault.choice) % (most - least)
         network, node = self._cluster.network, NodeId(fault.target)
-        self._trace_line(f"the disk of broker {node} takes {by_ms} ms more for {fault.for_ms} ms")
+        self._trace_line(f"the disk of broker {node} takes {by_ms} ms more for {fault.duration_ms} ms")
         network.slow_disk(node, by_ms)
-        self._later(fault.for_ms, partial(network.quicken_disk, node))
+        self._later(fault.duration_ms, partial(network.quicken_disk, node))
 
     def _cancel(self, fault: Fault) -> None:
         """Move a partition; cancel at the fault's end or, if the detail is odd, once an added replica is in sync."""
-        order_move(self._cluster, fault.target, fault.detail)
-        if fault.detail % 2:
+        order_move(self._cluster, fault.target, fault.choice)
+        if fault.choice % 2:
             self._cancelling.add(fault.target)
             if self._cancel_in_sync not in self._cluster.controller_watches:
                 self._cluster.controller_watches.append(self._cancel_in_sync)
@@ -183,7 +183,7 @@ class WiderFaults:
 
     def cancel_later(self, fault: Fault) -> None:
         """Cancel a partition's reassignment at the end of the fault, if one is under way."""
-        self._later(fault.for_ms, partial(self._call_off, fault.target))
+        self._later(fault.duration_ms, partial(self._call_off, fault.target))
 
     def _call_off(self, partition: int) -> None:
         self._cancelling.discard(partition)

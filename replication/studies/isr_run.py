@@ -30,7 +30,8 @@ from replication.rules.produce import Fate
 from replication.rules.settings import PartitionSettings
 from replication.simulation import Options, Simulation, elected_by
 from replication.simulation.cluster import CREATE_MS, Cluster
-from replication.simulation.faults import QUIET_MS, Fault
+from replication.simulation.fault import Fault
+from replication.simulation.faults import QUIET_MS
 from replication.simulation.options import FaultKind
 from replication.studies.measures import SAMPLE_MS, Availability, Measures
 from replication.studies.parameters import ACKS, Parameters
@@ -50,7 +51,7 @@ def failures_of(parameters: Parameters, seed: int) -> tuple[Fault, ...]:
         *_renewals(parameters, seed, FaultKind.RACK_OUTAGE),
         *_restarts(parameters),
     ]
-    return tuple(sorted(drawn, key=lambda fault: (fault.at_ms, fault.kind.name, fault.target)))
+    return tuple(sorted(drawn, key=lambda fault: (fault.start_ms, fault.kind.name, fault.target)))
 
 
 def duration_of(parameters: Parameters) -> DurationMs:

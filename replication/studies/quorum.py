@@ -25,7 +25,7 @@ import attrs
 from broker.entropy import SplitMix64, derive
 from replication.explore.quorum_model import has_majority
 from replication.simulation.clients import DELIVERY_MS_MAX, RETRY_MS
-from replication.simulation.faults import Fault
+from replication.simulation.fault import Fault
 from replication.simulation.options import FaultKind, NetworkOptions
 from replication.studies.isr_run import duration_of, failures_of
 from replication.studies.measures import SAMPLE_MS, Availability, Measures
@@ -272,7 +272,7 @@ class QuorumRun:
         for quorum in self.quorums:
             quorum.elect_later(0)
         for fault in self._plan:
-            machines.at(fault.at_ms, partial(self._strike, fault))
+            machines.at(fault.start_ms, partial(self._strike, fault))
         for at_ms in range(BEGIN_MS, end_ms, SAMPLE_MS):
             machines.at(at_ms, self._look)
         machines.at(end_ms, self._heal)
@@ -289,7 +289,7 @@ class QuorumRun:
                 machines.loss_count += loses_disk
                 for quorum in self.quorums:
                     quorum.stopped(voter, loses_disk=loses_disk)
-                machines.at(machines.now_ms + fault.for_ms, partial(self._repair, voter))
+                machines.at(machines.now_ms + fault.duration_ms, partial(self._repair, voter))
 
     def _repair(self, voter: int) -> None:
         if not self.machines.is_up[voter]:

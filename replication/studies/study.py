@@ -20,7 +20,6 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
@@ -28,6 +27,7 @@ import attrs
 
 from broker.errors import BrokersideError, UsageError
 from broker.workers import PROCESS_COST, Advance, in_order
+from placement.placers.registry import load_path
 from replication.rules.election import ElectionPolicy
 from replication.studies.isr_run import run_isr
 from replication.studies.measures import Measures
@@ -136,14 +136,11 @@ def _policy(name: str) -> ElectionPolicy | None:
     """Return the policy "module:function", None for Kafka's own; raise UsageError where there is none."""
     if name == "kafka":
         return None
-    module, _, function = name.partition(":")
-    try:
-        found: ElectionPolicy | None = getattr(import_module(module), function, None) if function else None
-    except ImportError as error:
-        raise UsageError(f"election {name!r}: {error}") from None
+    found: Any = load_path("election", name) if ":" in name else None
     if not callable(found):
         raise UsageError(f"election {name!r} is no policy; wanted is kafka, or module:function")
-    return found
+    policy: ElectionPolicy = found
+    return policy
 
 
 def rows_of(study: Study, *, jobs: int | None = None, advance: Advance = lambda _: None) -> Iterator[Row]:

@@ -16,7 +16,7 @@ from typing import Final
 
 from broker.errors import UsageError
 from broker.units import DurationMs, TimeMs
-from replication.simulation.faults import Fault
+from replication.simulation.fault import Fault
 from replication.simulation.options import FaultKind
 from replication.testing.topics import PARTITION_COUNT_MAX, is_legal_name
 

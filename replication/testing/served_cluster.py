@@ -45,7 +45,7 @@ from replication.roles.states.lifecycle import LifecycleState
 from replication.rules.produce import fate
 from replication.rules.settings import PartitionSettings
 from replication.simulation.cluster import Cluster
-from replication.simulation.faults import Fault
+from replication.simulation.fault import Fault
 from replication.simulation.options import WALL_CLOCK_MS, NetworkOptions, Options
 from replication.simulation.run import Outcome, Simulation
 from replication.testing.configs_api import BROKER
@@ -139,6 +139,7 @@ class ClusterSpec:
             producers=0,
             consumers=0,
             duration_ms=_DURATION_MS,
+            wall_clock_ms=TimeMs(self.wall_clock_ms),
             network=NetworkOptions(delay_ms_max=1),
             is_strict=False,
             role_settings=RoleSettings(settings=settings),
@@ -181,7 +182,6 @@ class ServedCluster:
         self.simulation = Simulation(spec.options(), spec.faults, extension=_Joined(self))
         for node in self.cluster.nodes.values():
             node.on_end = partial(self._break_connections, node.broker)
-            node.clock_ahead_ms = spec.wall_clock_ms - WALL_CLOCK_MS
             if spec.is_append_time:
                 node.config = attrs.evolve(node.config, timestamp_type=LOG_APPEND_TIME)
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeVar
 
 from broker.units import MINUTE_MS
-from replication.simulation.faults import Fault
+from replication.simulation.fault import Fault
 from replication.testing.kafka import Kafka, checked
 from replication.testing.served_cluster import ClusterSpec, ServedCluster
 from replication.testing.virtual_loop import VirtualLoop, virtual_process

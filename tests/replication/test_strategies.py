@@ -12,7 +12,8 @@ from replication.explore import ElrModel, ElrScope, described, search
 from replication.rules.election import Ballot, Choice, Elected, Election, ElectionPolicy
 from replication.rules.partition import PartitionState
 from replication.rules.switches import CURRENT, Rules
-from replication.simulation.faults import QUIET_MS, Fault, fault_bounds
+from replication.simulation.fault import Fault
+from replication.simulation.faults import QUIET_MS, fault_bounds
 from replication.simulation.options import FaultKind, Options, quiet
 from replication.simulation.retention import RETENTION_KINDS, with_retention
 from replication.simulation.run import run
@@ -140,12 +141,12 @@ def test_a_plan_lies_within_what_its_kinds_are_drawn_with(data: st.DataObject) -
     options = data.draw(clusters())
     plan = data.draw(fault_plans(options, count_max=5))
     assert len(plan) <= 5
-    assert [fault.at_ms for fault in plan] == sorted(fault.at_ms for fault in plan)
+    assert [fault.start_ms for fault in plan] == sorted(fault.start_ms for fault in plan)
     for fault in plan:
         bounds = fault_bounds(fault.kind, options)
-        assert QUIET_MS <= fault.at_ms < options.duration_ms
+        assert QUIET_MS <= fault.start_ms < options.duration_ms
         assert 0 <= fault.target < bounds.target_count
-        assert bounds.for_ms_min <= fault.for_ms <= bounds.for_ms_max
+        assert bounds.duration_ms_min <= fault.duration_ms <= bounds.duration_ms_max
 
 
 @pytest.mark.deep
@@ -173,7 +174,7 @@ def test_a_plan_shrinks_to_the_one_fault_that_matters_in_its_simplest_form() -> 
         settings=settings(database=None, derandomize=True, max_examples=3_000),
     )
     bounds = fault_bounds(FaultKind.WIPE, options)
-    assert smallest == (Fault(TimeMs(QUIET_MS), FaultKind.WIPE, 2, DurationMs(bounds.for_ms_min), 0),)
+    assert smallest == (Fault(TimeMs(QUIET_MS), FaultKind.WIPE, 2, DurationMs(bounds.duration_ms_min), 0),)
 
 
 @settings(max_examples=12)

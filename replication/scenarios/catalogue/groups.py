@@ -22,7 +22,7 @@ from replication.scenarios.group_scenario import (
     GroupScenario,
 )
 from replication.scenarios.result import ExpectedResponses
-from replication.simulation.faults import Fault
+from replication.simulation.fault import Fault
 from replication.simulation.options import FaultKind
 
 

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import io
+import json
 import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from broker.cli import run
+from broker.cluster import BrokerView, Int32Array
+from broker.entropy import RandomSource
+from placement.spec import PlacementSpec
 from replication.cli.simulate import simulate
 from replication.scenarios.cli import scenario
+from replication.simulation import Fault, FaultKind, LeaderOf, plan_json, read_plan
 
 
 def test_a_clean_run_tells_seed_and_options_then_the_verdict_before_its_counts(
@@ -72,11 +82,106 @@ def test_what_a_newest_release_without_a_rule_breaks_names_no_release(capsys: py
     assert " lacks " not in capsys.readouterr().out
 
 
-def test_many_seeds_are_printed_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_verdict_over_seeds_comes_before_the_counts(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(simulate, "simulate", ["--quiet", "--seeds", "3", "--minutes", "0.05"]) == 0
-    out = capsys.readouterr().out
-    assert out.startswith("3 runs, ")
-    assert out.endswith(" events, 0 broken\n")
+    verdict, counts = capsys.readouterr().out.splitlines()
+    assert verdict == "0 broken; 0 of 3 runs lost acks=all records"
+    assert re.fullmatch(r"acknowledged by all [\d,]+ \(lost 0\), by one 0 \(lost 0\), [\d,]+ events", counts)
+
+
+@pytest.mark.deep
+def test_the_verdict_over_seeds_tells_what_allowed_the_losses(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--varied", "--seed", "5", "--seeds", "11"]
+    assert run(simulate, "simulate", arguments) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-2] == "0 broken; 2 of 11 runs lost acks=all records as their settings allow (last known leader 2)"
+    assert run(simulate, "simulate", [*arguments, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["run_count"], found["broken_count"], found["lossy_count"]) == (11, 0, 2)
+    assert found["lossy_count_by_cause"] == {"last known leader": 2}
+    assert [each["seed"] for each in found["runs"]] == [5, 15]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_seeds_show_progress_on_a_terminal_alone(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Terminal() if is_terminal else io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
+    assert run(simulate, "simulate", ["--quiet", "--seeds", "3", "--minutes", "0.05"]) == 0
+    assert ("Running" in stream.getvalue()) is is_terminal
+
+
+def test_a_plan_of_faults_is_replayed_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "plan.json"
+    plan = (Fault(4_000, FaultKind.KILL, broker=LeaderOf(0), duration_ms=1_000),)
+    file.write_text(plan_json(plan), "utf-8")
+    assert read_plan(file) == plan
+    assert run(simulate, "simulate", ["--quiet", "--seed", "4", "--minutes", "0.1", "--plan", str(file)]) == 0
+    assert "4000 ms  broker 0 dies, down for 1000 ms" in capsys.readouterr().out
+
+
+@pytest.mark.deep
+def test_a_shrunk_plan_is_printed_as_a_file_that_breaks_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--seed", "1", "--without", "elr_excludes_unclean"]
+    assert run(simulate, "simulate", [*arguments, "--shrink"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    file = tmp_path / "plan.json"
+    file.write_text(lines[-2], "utf-8")
+    assert run(simulate, "simulate", [*arguments, "--plan", str(file)]) == 1
+    assert lines[-1] in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{}", "is no plan; wanted is a list of faults"),
+        ("[", "is no JSON: Expecting value"),
+        ("[7]", "fault 1: 7 is no object"),
+        ('[{"kind": "BOOM"}]', "fault 1: kind 'BOOM' is not known; allowed are KILL, POWER_LOSS, "),
+        ('[{"kind": "KILL", "at": 4}]', "fault 1: field 'at' is not known; allowed are kind, start_ms, "),
+        ('[{"kind": "KILL", "broker": 0}]', "fault 1: start_ms of KILL is None; allowed are whole numbers from 0 on"),
+        ('[{"kind": "KILL", "start_ms": 4000}]', "fault 1: KILL strikes a broker; give broker="),
+        ('[{"kind": "KILL", "start_ms": 4000, "broker": {"of": 1}}]', "fault 1: broker is {'of': 1}; wanted is "),
+    ],
+)
+def test_a_file_that_is_no_plan_is_refused(
+    text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "plan.json"
+    file.write_text(text, "utf-8")
+    assert run(simulate, "simulate", ["--quiet", "--plan", str(file)]) == 2
+    assert capsys.readouterr().err.startswith(f"simulate: plan.json: {said}")
+
+
+def test_a_plan_of_another_cluster_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "plan.json"
+    file.write_text('[{"kind": "KILL", "start_ms": 4000, "broker": 7}]', "utf-8")
+    assert run(simulate, "simulate", ["--quiet", "--plan", str(file)]) == 2
+    assert capsys.readouterr().err == "simulate: KILL strikes broker 7; the cluster has brokers 0 to 2\n"
+
+
+class LastFirst:
+    """Puts each partition on the last brokers."""
+
+    def place(self, spec: PlacementSpec, brokers: Sequence[BrokerView], entropy: RandomSource) -> Int32Array:
+        ids = [broker.id for broker in brokers][::-1][: spec.replication_factor]
+        return np.array([ids] * spec.partition_count, np.int32)
+
+
+def test_a_placer_of_one_s_own_is_named_by_module_and_class(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--quiet", "--minutes", "0.1", "--placer"]
+    assert run(simulate, "simulate", [*arguments, f"{__name__}:LastFirst"]) == 0
+    assert "partition 0: leader 2 (epoch 0), ISR 2,1,0" in capsys.readouterr().out
+    assert run(simulate, "simulate", [*arguments, f"{__name__}:Nobody"]) == 2
+    said = f"simulate: placer '{__name__}:Nobody' is not there; wanted is module:name\n"
+    assert capsys.readouterr().err == said
 
 
 @pytest.mark.parametrize("words", [("--quiet", "--harsh"), ("--harsh", "--quiet")])

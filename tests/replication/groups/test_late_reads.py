@@ -31,7 +31,7 @@ def drawn() -> tuple[GroupsExtension, Simulation]:
     options = with_groups(varied(990_232, DurationMs(600_000)))
     groups = GroupsExtension.drawn(options, 2)
     plan = tuple(
-        attrs.evolve(each, detail=MOVES.get(each.at_ms, each.detail)) if each.kind is FaultKind.REASSIGN else each
+        attrs.evolve(each, choice=MOVES.get(each.start_ms, each.choice)) if each.kind is FaultKind.REASSIGN else each
         for each in draw_plan(options)
     )
     simulation = Simulation(options, plan, extension=groups)

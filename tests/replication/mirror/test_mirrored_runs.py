@@ -17,7 +17,7 @@ from replication.mirror.checks import PROMISES, Copy, Failover, check_copy, chec
 from replication.mirror.cli import mirror
 from replication.mirror.process import MirrorProcess
 from replication.mirror.records import Checkpoint, OffsetSync
-from replication.simulation.faults import Fault
+from replication.simulation.fault import Fault
 from replication.simulation.options import FaultKind
 
 PARTITION = TopicPartition("orders", PartitionId(0))

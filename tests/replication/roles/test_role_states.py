@@ -199,7 +199,8 @@ class Stage:
     """A broker that has read metadata which give it a part in partition 0."""
 
     def __init__(self, replica_role: ReplicaRole) -> None:
-        node = Node(OWN, 0, quiet(1, DurationMs(MINUTE_MS)).role_settings, ManualClock())
+        options = quiet(1, DurationMs(MINUTE_MS))
+        node = Node(OWN, 0, options.role_settings, ManualClock(), options.wall_clock_ms)
         self.role = node.start()
         self.out = Outbox()
         self.role.begin(self.out)

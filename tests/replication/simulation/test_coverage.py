@@ -12,7 +12,7 @@ import pytest
 from broker.units import DurationMs
 from replication.checkers import Rare
 from replication.simulation import FaultKind, Options, Simulation, harsh, run, varied
-from replication.simulation.faults import OF_BROKERS
+from replication.simulation.fault import OF_BROKERS
 from replication.simulation.retention import RETENTION_KINDS
 from tests.replication.simulation.coverage import Coverage, run_covered
 

@@ -228,7 +228,7 @@ def test_a_retry_of_a_record_below_the_log_start_is_a_duplicate_though_another_s
     """
     options = with_retention(swarm(720163, TEN_MINUTES))
     drawn = draw_plan(options)
-    plan = tuple(attrs.evolve(each, detail=444) if each.kind is FaultKind.REASSIGN else each for each in drawn)
+    plan = tuple(attrs.evolve(each, choice=444) if each.kind is FaultKind.REASSIGN else each for each in drawn)
     simulation = Simulation(options, plan)
     simulation.run_until(160_500)
     assert simulation.cluster.controller.image.partitions[0].replicas == (0, 1, 3)

@@ -24,7 +24,6 @@ from replication.rules.settings import Moment
 from replication.simulation import Fault, FaultKind, NetworkOptions, Options, draw_plan, harsh, quiet, run, swarm
 from replication.simulation.cluster import Cluster
 from replication.simulation.history import Trace
-from replication.simulation.options import WALL_CLOCK_MS
 
 MINUTE = DurationMs(60_000)
 THREE_MINUTES = DurationMs(180_000)
@@ -143,9 +142,10 @@ def test_a_write_that_expires_takes_no_other_clients_write_along() -> None:
     assert isinstance(part, LeaderRole)
     first, second = Address(NodeId(2_500)), Address(NodeId(2_501))
     for client in (first, second):
-        batch = build_batch(BatchSpec(), (Record(Offset(0), TimeMs(WALL_CLOCK_MS), None, b"value"),))
+        now_ms = cluster.options.wall_clock_ms
+        batch = build_batch(BatchSpec(), (Record(Offset(0), now_ms, None, b"value"),))
         write = Produce(0, 7, -1, batch)
-        assert part.append(write, client, Moment(TimeMs(WALL_CLOCK_MS), role.image.brokers), out) is ErrorCode.NONE
+        assert part.append(write, client, Moment(now_ms, role.image.brokers), out) is ErrorCode.NONE
     out.sent.clear()
     part.on_write_expired(ProduceExpired(0, 7, first), out)
     assert [(to, told.error) for to, told in out.sent if isinstance(told, ProduceResponse)] == [

@@ -69,7 +69,7 @@ def test_a_topic_created_again_has_its_name_and_none_of_its_records() -> None:
 
 
 def test_a_topic_may_be_deleted_again_under_the_number_that_it_has_by_then() -> None:
-    again = attrs.evolve(DELETED[0], at_ms=TimeMs(15_000))
+    again = attrs.evolve(DELETED[0], start_ms=TimeMs(15_000))
     simulation, _ = played((*DELETED, again))
     assert simulation.cluster.history.number_of(0) == NEW + 1
     assert simulation.cluster.deleted == {0, NEW}
@@ -81,7 +81,7 @@ def test_orders_are_given_again_while_nobody_is_controller_and_no_more_after_the
     simulation, _ = played((away, *DELETED))
     assert simulation.cluster.history.successors == {0: NEW}
     assert simulation.finish().findings == ()
-    late = attrs.evolve(DELETED[0], at_ms=TimeMs(29_500))
+    late = attrs.evolve(DELETED[0], start_ms=TimeMs(29_500))
     simulation, _ = played((late,))
     assert simulation.finish().findings == ()
     assert set(simulation.cluster.controller.image.partitions) == {1}
@@ -90,14 +90,14 @@ def test_orders_are_given_again_while_nobody_is_controller_and_no_more_after_the
 
 def test_a_topic_that_is_being_deleted_is_not_deleted_twice() -> None:
     away = Fault(TimeMs(4_900), FaultKind.CONTROLLER_AWAY, 0, DurationMs(6_000))
-    simulation, _ = played((away, *DELETED, attrs.evolve(DELETED[0], at_ms=TimeMs(6_000))))
+    simulation, _ = played((away, *DELETED, attrs.evolve(DELETED[0], start_ms=TimeMs(6_000))))
     assert set(simulation.cluster.controller.image.partitions) == {1, NEW}
     assert simulation.finish().findings == ()
 
 
 def test_an_order_that_nobody_took_before_the_faults_ended_is_not_given_again() -> None:
     away = Fault(TimeMs(28_000), FaultKind.CONTROLLER_AWAY, 0, DurationMs(6_000))
-    simulation, _ = played((away, attrs.evolve(DELETED[0], at_ms=TimeMs(28_500))))
+    simulation, _ = played((away, attrs.evolve(DELETED[0], start_ms=TimeMs(28_500))))
     assert simulation.finish().findings == ()
     assert set(simulation.cluster.controller.image.partitions) == {0, 1}
 

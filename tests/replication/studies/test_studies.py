@@ -79,12 +79,12 @@ def test_mean_times_to_failure_and_repair_are_those_asked_for() -> None:
     parameters = Parameters(mttf_minutes=2, repair_seconds=30, minutes=20_000)
     faults = failures_of(parameters, 3)
     assert len(faults) == pytest.approx(3 * 20_000 / 2.5, rel=0.03)
-    assert sum(fault.for_ms for fault in faults) / len(faults) == pytest.approx(30_000, rel=0.03)
+    assert sum(fault.duration_ms for fault in faults) / len(faults) == pytest.approx(30_000, rel=0.03)
 
 
 def test_restarts_take_one_broker_after_the_other() -> None:
     faults = failures_of(Parameters(restarts="controlled", restart_seconds=60, minutes=5), 0)
-    assert [(fault.at_ms, fault.kind.name, fault.target) for fault in faults] == [
+    assert [(fault.start_ms, fault.kind.name, fault.target) for fault in faults] == [
         (63_000, "STOP", 0),
         (123_000, "STOP", 1),
         (183_000, "STOP", 2),
@@ -125,7 +125,7 @@ def test_a_policy_of_one_s_own_elects_the_leaders() -> None:
         (f"{__name__}:stranger", "failed", "the election policy elects broker 77; the replicas are 0, 1, 2"),
         (f"{__name__}:raising", "failed", "ZeroDivisionError at seed 1, step"),
         (f"{__name__}:exiting", "failed", "SystemExit: 3"),
-        (f"{__name__}:nobody", "refused", "is no policy; wanted is kafka, or module:function"),
+        (f"{__name__}:nobody", "refused", "is not there; wanted is module:name"),
         ("no.such.module:policy", "refused", "No module named 'no'"),
         ("mine", "refused", "is no policy; wanted is kafka, or module:function"),
     ],

@@ -54,7 +54,7 @@ class Process:
     """Broker 1 in its session 7; the controller is broker 2, in controller epoch 3."""
 
     def __init__(self) -> None:
-        self.node = Node(OWN, 0, SETTINGS, ManualClock())
+        self.node = Node(OWN, 0, SETTINGS, ManualClock(), TimeMs(1_700_000_000_000))
         role = self.node.start()
         assert isinstance(role, ZooKeeperBrokerRole)
         self.role = role

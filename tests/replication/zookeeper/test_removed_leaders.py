@@ -25,7 +25,7 @@ def removed_leader(duration_ms: int, *, has_zookeeper: bool = True) -> tuple[Sim
     options = attrs.evolve(options, role_settings=role_settings, brokers=4, partitions=1)
     plan = (
         Fault(TimeMs(20_000), FaultKind.CUT_CONTROLLER, 0, DurationMs(40_000)),
-        Fault(TimeMs(45_000), FaultKind.REASSIGN),
+        Fault(TimeMs(45_000), FaultKind.REASSIGN, partition=0),
     )
     simulation = Simulation(options, plan)
     (consumer,) = (client for client in simulation.cluster.clients.values() if isinstance(client, Consumer))
