@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import attrs
 from py4j.protocol import Py4JJavaError
 
-from broker.errors import InputError, UsageError
+from broker.errors import InputError
 from spark_analysis.tables.answers import ANSWER_NAME
 from spark_analysis.tables.place import TABLES_FOLDER
 from spark_analysis.tables.scan import WHOLE_NAME
@@ -118,13 +118,8 @@ def _file_system(spark: SparkSession, uri: str) -> tuple[Any, Any]:
 def uri_folder(spark: SparkSession, uri: str) -> Iterator[UriFolder]:
     """Open the folder at a URI; raise InputError if the session cannot reach it, or it holds something else.
 
-    Raises UsageError for a Connect session, whose server alone has the file system.
+    A Connect session, whose server alone has the file system, was refused before it began.
     """
-    if getattr(spark, "_jsparkSession", None) is None:
-        raise UsageError(
-            f"--out {uri}: of a Spark Connect session only the server can write there, and the page is made here; give "
-            "a folder that both see"
-        )
     with TemporaryDirectory(prefix="brokerside-") as name:
         try:
             folder = UriFolder(uri, Path(name), *_file_system(spark, uri))

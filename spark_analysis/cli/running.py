@@ -31,7 +31,7 @@ from spark_analysis.report.load import load_report
 from spark_analysis.report.model import Report, RunInfo
 from spark_analysis.report.terminal import LINE_LENGTH_MAX, summary_json, terminal_summary
 from spark_analysis.report.write import REPORT_NAME, WRITTEN, write_for_programs, write_page
-from spark_analysis.session.settings import is_submitted, parse_settings
+from spark_analysis.session.settings import chosen_master, is_connect, is_submitted, parse_settings
 from spark_analysis.tables.answers import claimed_folder
 from spark_analysis.tables.place import Place, inside, is_uri, place_of
 
@@ -77,6 +77,11 @@ class RunOptions:
             raise UsageError("--conf has no effect with --engine local; leave out one of the two")
         parse_settings(self.conf)
         self.check_asked()
+        if isinstance(self.place, str) and is_connect(chosen_master(self.master, os.environ, self.settings)):
+            raise UsageError(
+                f"--out {self.out}: of a Spark Connect session only the server can write there, and the page is made "
+                "here; give a folder that both see"
+            )
 
     @property
     def place(self) -> Place:

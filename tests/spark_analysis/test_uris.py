@@ -98,6 +98,23 @@ def test_a_uri_without_spark_is_refused(capsys: pytest.CaptureFixture[str]) -> N
         assert capsys.readouterr().err == f"brokerside: {sentence}\n"
 
 
+@pytest.mark.parametrize("remote", [True, False], ids=["SPARK_REMOTE", "--master"])
+def test_a_uri_on_a_connect_server_is_refused_before_anyone_is_asked(
+    remote: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No server listens there."""
+    master = "sc://127.0.0.1:1"
+    if remote:
+        monkeypatch.setenv("SPARK_REMOTE", master)
+    words = ["--out", "s3a://lake/out", *([] if remote else ["--master", master])]
+    assert run(brokerside, "brokerside", ["report", DUMPS[0], *words]) == 2
+    sentence = (
+        "--out s3a://lake/out: of a Spark Connect session only the server can write there, and the page is made here; "
+        "give a folder that both see"
+    )
+    assert capsys.readouterr().err == f"brokerside: {sentence}\n"
+
+
 def test_a_table_that_spark_was_interrupted_in_is_ours_to_replace(report: Ran, tmp_path: Path) -> None:
     """Spark removes what is there, and moves files to their places one by one, `_SUCCESS` last."""
     assert report("file:" + str(tmp_path / "out")) == 0

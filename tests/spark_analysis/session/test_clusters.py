@@ -98,11 +98,18 @@ def kill_one_of_each(shell: Shell) -> None:
     os.kill(lost, signal.SIGKILL)
 
 
+def test_tables_are_equal_on_one_machine(tmp_path: Path, cache: Path, expected: dict[str, dict[str, str]]) -> None:
+    script, *_ = readme_blocks(SECTION, {})
+    with started(script, tmp_path, cache) as shell:
+        assert shell.status() == 0, shell.printed()
+        assert digests(tmp_path) == expected, shell.printed()
+
+
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="the folder in which an executor runs is read from /proc")
 def test_tables_are_equal_on_a_cluster_of_which_an_executor_and_a_worker_are_killed(
     tmp_path: Path, cache: Path, expected: dict[str, dict[str, str]]
 ) -> None:
-    script, *_ = readme_blocks(SECTION, {"7077": free_port(), "15002": free_port()})
+    _, script, *_ = readme_blocks(SECTION, {"7077": free_port(), "15002": free_port()})
     with started(script, tmp_path, cache) as shell:
         wait_until(lambda: shell.has_ended() or is_in_the_middle(shell))
         assert not shell.has_ended(), shell.printed()
@@ -117,7 +124,7 @@ def test_tables_and_answers_are_equal_on_a_connect_server(
     tmp_path: Path, cache: Path, expected: dict[str, dict[str, str]], spark: SparkSession
 ) -> None:
     pytest.importorskip("grpc_status", reason="Spark Connect's client is missing: pip install 'pyspark[connect]'")
-    _, script, program = readme_blocks(SECTION, {"15002": free_port()})
+    *_, script, program = readme_blocks(SECTION, {"15002": free_port()})
     (tmp_path / "questions.py").write_text(program + ASK, encoding="utf-8")
     with started(script, tmp_path, cache) as shell:
         assert shell.status() == 0, shell.printed()
