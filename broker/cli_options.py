@@ -127,3 +127,12 @@ def _given(context: click.Context) -> dict[str, str]:
             names = option.secondary_opts if is_off else option.opts
             given |= dict.fromkeys(names, names[0])
     return given
+
+
+def live_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Add `--bootstrap-server` and `--command-config`, which name a live cluster, to a command."""
+    checked = idle_without("--bootstrap-server", "--command-config")(command)
+    text = "Properties file of Kafka's tools for --bootstrap-server: security.protocol, sasl.jaas.config and others."
+    checked = click.option("--command-config", metavar="FILE", help=text)(checked)
+    text = "Ask this live cluster, read-only, in the place of a file (install the extra live). Several with commas."
+    return click.option("--bootstrap-server", metavar="HOST:PORT", help=text)(checked)

@@ -4,6 +4,7 @@ In a pipeline of DataFrames: `register(spark)` gives the sources (data_sources/)
 listed, each module of questions/ turns partitions into answers, and sinks appends them to tables.
 
     session/       Find a Java, start Spark on it and stop it, and show the progress of a job.
+    live/          Ask a live cluster what it is, read-only, and keep the answers as one dump.
     sources/       Read dumps and metadata logs, as the command line names them.
     tables/        List every column that jobs write, and write and read the tables.
     answers/       Answer questions about one cluster, for --ask and the DataFrame functions.

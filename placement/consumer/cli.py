@@ -7,7 +7,7 @@ would throw, and a rejected row with status 1. Source: ours; kafka-consumer-grou
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ import attrs
 import click
 
 from broker.cli import EXIT_REFUSED, kafka_option, printable, takes
-from broker.cli_options import JAVA_SEED
+from broker.cli_options import JAVA_SEED, live_options
 from broker.errors import InputError, UsageError
 from broker.releases import Release
 from broker.small_files import read_small
@@ -33,6 +33,7 @@ from placement.consumer.registry import CORRECTED, KAFKAS
 from placement.consumer.steps import Step, step_lines, steps_json, steps_of
 from placement.formats.documents import JSON_BYTES_MAX, collect
 from placement.formats.read import read_dump
+from placement.formats.snapshot_groups import is_snapshot_text
 
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 _NOBODY: Final = "no active members, so that there is nothing to assign"
@@ -42,7 +43,7 @@ _NOBODY: Final = "no active members, so that there is nothing to assign"
 class AssignOptions:
     """Hold the options of `groups assign`."""
 
-    spec: Path
+    spec: Path | None
     name: str | None
     previous: Path | None
     group: str | None
@@ -53,6 +54,8 @@ class AssignOptions:
     release: Release
     seed: int
     as_json: bool
+    bootstrap_server: str | None
+    command_config: str | None
 
     def names(self, default: str) -> list[str]:
         """Return the names of the assignors that are asked."""
@@ -61,7 +64,7 @@ class AssignOptions:
 
 
 @click.command("assign")
-@click.argument("spec", type=_FILE)
+@click.argument("spec", type=_FILE, metavar="[SPEC]", required=False)
 @click.option(
     "--assignor",
     "name",
@@ -86,13 +89,14 @@ class AssignOptions:
     "--seed", type=JAVA_SEED, default=0, show_default=True, help="Seed of assignors that draw; Kafka's never draw."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON with all moves; --previous reads it back.")
+@live_options
 @takes(AssignOptions)
 def assign_command(options: AssignOptions) -> int:
     """Print the assignment that Kafka would make for the group in SPEC.
 
     \b
-    SPEC is what kafka-consumer-groups --describe --members --verbose prints,
-    whose groups are assigned once more, or JSON:
+    SPEC is what kafka-consumer-groups --describe --members --verbose prints or
+    brokerside snapshot wrote, whose groups are assigned once more, or JSON:
       {"topics": [{"topic": "orders", "partitions": 4},
                   {"topic": "audit", "partitions": 3}],
        "members": [{"member_id": "c0", "topics": ["orders", "audit"]},
@@ -119,13 +123,28 @@ def assign_command(options: AssignOptions) -> int:
         raise UsageError(f"--corrected has no effect with --assignor {name}; it is for {' and '.join(CORRECTED)}")
     if options.until_stable and options.compare:
         raise UsageError("--until-stable follows one assignor, and --compare asks all")
-    data = read_small(options.spec, size_bytes_max=JSON_BYTES_MAX)
-    text = collect([data], source=options.spec.name)
-    return _of_printed(options, text) if is_of_groups(text) else _of_json(options, data)
+    data, source = _input(options)
+    text = collect([data], source=source)
+    return _of_printed(options, text, source) if is_of_groups(text) else _of_json(options, data, source)
 
 
-def _of_json(options: AssignOptions, data: bytes) -> int:
-    question = read_group_spec(data, source=options.spec.name)
+def _input(options: AssignOptions) -> tuple[bytes, str]:
+    """Return SPEC, or the snapshot of the live cluster, and what errors call it."""
+    if options.bootstrap_server is None and options.spec is not None:
+        return read_small(options.spec, size_bytes_max=JSON_BYTES_MAX), options.spec.name
+    context = click.get_current_context()
+    if options.bootstrap_server is None:
+        raise click.UsageError("Missing argument 'SPEC'.", context)
+    if options.spec is not None:
+        raise UsageError("SPEC and --bootstrap-server are two inputs; give one of them")
+    joined: dict[str, Callable[[str, str | None], bytes]] | None = context.find_object(dict)
+    if joined is None:
+        raise UsageError("--bootstrap-server is part of `brokerside groups assign`")
+    return joined["snapshot"](options.bootstrap_server, options.command_config), options.bootstrap_server
+
+
+def _of_json(options: AssignOptions, data: bytes, source: str) -> int:
+    question = read_group_spec(data, source=source)
     for option, value in (("--group", options.group), ("--topics", options.topics)):
         if value is not None:
             raise UsageError(
@@ -178,14 +197,15 @@ def _status(options: AssignOptions, answers: Sequence[Answer]) -> int:
     return EXIT_REFUSED if refused else 0
 
 
-def _of_printed(options: AssignOptions, text: str) -> int:
+def _of_printed(options: AssignOptions, text: str, source: str) -> int:
     """Answer for the groups of an output of kafka-consumer-groups, and return the exit status."""
-    source = options.spec.name
     if options.previous is not None:
         raise UsageError(f"--previous has no effect: {source} says what its members hold")
     printed = read_printed_members(text, source=source)
     groups, empty = _chosen(printed, options.group)
-    known = None if options.topics is None else _topics(options.topics)
+    known = _topics(text.encode(), source) if is_snapshot_text(text) else None
+    if options.topics is not None:
+        known = _topics(read_small(options.topics, size_bytes_max=JSON_BYTES_MAX), options.topics.name)
     status, documents = 0, []
     for place, group in enumerate(groups):
         question = question_of(printed, group, known, options.name)
@@ -217,11 +237,11 @@ def _chosen(printed: PrintedMembers, name: str | None) -> tuple[tuple[str, ...],
     return groups, empty
 
 
-def _topics(path: Path) -> dict[str, Topic]:
-    dump = read_dump([read_small(path, size_bytes_max=JSON_BYTES_MAX)], source=path.name)
+def _topics(data: bytes, source: str) -> dict[str, Topic]:
+    dump = read_dump([data], source=source)
     if len(dump.clusters) != 1:
-        raise InputError(f"the dump is of {len(dump.clusters)} clusters; give that of one", source=path.name)
-    return topics_of_view(dump.clusters[0], source=path.name)
+        raise InputError(f"the dump is of {len(dump.clusters)} clusters; give that of one", source=source)
+    return topics_of_view(dump.clusters[0], source=source)
 
 
 def _lines(options: AssignOptions, question: GroupQuestion, answers: Sequence[Answer]) -> Iterator[str]:

@@ -20,10 +20,11 @@ from broker.cluster import ClusterView
 from broker.errors import InputError
 from placement.consumer.group import Member, Topic
 from placement.consumer.group_spec import CLASSIC_DEFAULT, GroupQuestion, Previous
-from placement.formats.group_tables import GroupTable, read_group_tables
+from placement.formats.group_tables import GroupTable
 from placement.formats.group_text import HEADING, SENTENCE, MemberRow
 from placement.formats.parsed import Reject
 from placement.formats.printed import is_list_of_names, what_is
+from placement.formats.snapshot_groups import is_snapshot_text, read_groups_text
 
 CONSUMER_DEFAULT: Final = "uniform"
 _INSTEAD: Final = (
@@ -48,13 +49,14 @@ class PrintedMembers:
 
 
 def is_of_groups(text: str) -> bool:
-    """Return whether a text is output of kafka-consumer-groups, with or without the members' assignments.
+    """Return whether a text is a snapshot or output of kafka-consumer-groups, with or without the members' assignments.
 
     >>> is_of_groups("GROUP   CONSUMER-ID   HOST"), is_of_groups('{"members": []}')
     (True, False)
     """
     lines = [line.strip() for line in text.splitlines()]
-    return any(HEADING.match(line) or SENTENCE.match(line) for line in lines) or is_list_of_names(text)
+    is_printed = any(HEADING.match(line) or SENTENCE.match(line) for line in lines)
+    return is_printed or is_list_of_names(text) or is_snapshot_text(text)
 
 
 def read_printed_members(text: str, *, source: str) -> PrintedMembers:
@@ -65,7 +67,7 @@ def read_printed_members(text: str, *, source: str) -> PrintedMembers:
     if is_list_of_names(text):
         what = f"this is a list of names, such as kafka-consumer-groups --list prints, {_INSTEAD}"
         raise InputError(what, source=source)
-    tables = read_group_tables(text, source=source)
+    tables = read_groups_text(text, source=source)
     found: dict[str, list[MemberRow]] = {}
     for row in tables.members:
         if row.held is not None:

@@ -16,9 +16,11 @@
 - cruise_control_cluster: Read `/kafka_cluster_state`: counts per broker, and lists of problem partitions.
 - cruise_control_load: Read Cruise Control's `/load`: total replicas, leaders and megabytes of each broker.
 - sizes: Read the sizes of replicas from a separate file, because no dump of a cluster's placement contains them.
+- snapshot: Read the JSON of `brokerside snapshot`: what a live cluster says of itself at one moment.
 - printed: Recognise output of Kafka's tools without replica placements, and suggest the command to run instead.
 - group_tables: Read every table that `kafka-consumer-groups --describe` prints: members, offsets, and states of groups.
 - group_text: Read the cells of the tables that kafka-consumer-groups --describe prints, and the members in them.
+- snapshot_groups: Read groups, of what kafka-consumer-groups printed or of a snapshot, into the same tables.
 - member_zones: Read the zones of consumers from a separate file, because no tool prints `client.rack`.
 - racks: Read the racks of brokers from a separate file, because most dumps contain none.
 - capacity: Read the capacities of brokers from a separate file: disk bytes, network bytes a second, producers' rates.

@@ -18,6 +18,7 @@ from placement.formats.parsed import ParsedDump, RowCounts, first_few
 from placement.formats.rows import PartitionRows
 
 FORMAT: Final = "kcat"
+ALL_TOPICS: Final = "*"
 TEXT_HEADING: Final = re.compile(r"\s*Metadata for (all topics|\S+) \(from broker \S+ ([^)]*)\):")
 _HEAD_LINE: Final = re.compile(r"\s*[0-9]{1,9} (?:brokers|topics):\s*")
 _BROKER_LINE: Final = re.compile(r"\s*broker ([0-9]{1,10}) at (\S+)( \(controller\))?\s*")

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any, Final
 
 from broker.errors import InputError, UsageError
-from placement.formats import cruise_control, describe, kcat, one_topic, reassign
+from placement.formats import cruise_control, describe, kcat, one_topic, reassign, snapshot
 from placement.formats.describe_line import is_ours
 from placement.formats.documents import Document, Documents, brief, collect, find_documents, folded
 from placement.formats.parsed import ParsedDump
@@ -22,13 +22,14 @@ from placement.formats.text import escaped, utf8_chunks
 
 FORMATS: Final = (
     *(describe.FORMAT, kcat.FORMAT, reassign.FORMAT, cruise_control.FORMAT),
-    *(one_topic.ZOOKEEPER, one_topic.MSK, one_topic.RPK),
+    *(one_topic.ZOOKEEPER, one_topic.MSK, one_topic.RPK, snapshot.FORMAT),
 )
 _JSON: Final = "json"
 HEAD_BYTES: Final = 64 << 10  # Warnings that a tool prints before its answer fit in here.
 _JSON_LINE: Final = re.compile(r"[\x00-\x20]*(\{|\[\s*([\[{\"\]]|$))")
 _JSON_INSIDE: Final = re.compile(r"\{\s*\\?[\"\u201c\u201d]")
 _JSON_READERS: Final = {
+    snapshot.FORMAT: (snapshot.is_snapshot, snapshot.read_snapshot),
     kcat.FORMAT: (kcat.is_kcat, kcat.read_kcat),
     one_topic.ZOOKEEPER: (one_topic.is_znode, one_topic.read_znode),
     one_topic.MSK: (one_topic.is_msk, one_topic.read_msk),

@@ -76,6 +76,10 @@ class Sizes:
             notes=tuple(notes),
         )
 
+    def measures(self, view: ClusterView) -> bool:
+        """Return whether any partition of the view has a size here."""
+        return bool((self._measured(view, view.partitions) >= 0).any())
+
     def _measured(self, view: ClusterView, table: PartitionTable) -> Int64Array:
         """Return the size of each replica, int64[P, W], as the file gives it; -1 where it does not."""
         sizes = np.full(table.replicas.shape, SIZE_UNKNOWN, dtype=np.int64)
@@ -166,6 +170,15 @@ def read_sizes(chunks: Iterable[bytes], *, source: str) -> Sizes:
     else:
         by_partition = _partition_meta(value, row_counts)
     return Sizes(row_counts.dump(()), by_partition, directories)
+
+
+def sizes_of_log_dirs(value: dict[str, Any], *, source: str) -> Sizes | None:
+    """Return the sizes in the object that kafka-log-dirs prints; None for another object, or without any row."""
+    if not _is_log_dirs(value):
+        return None
+    row_counts = RowCounts(source, LOG_DIRS)
+    by_partition, directories = _read_log_dirs(value, row_counts)
+    return Sizes(row_counts.dump(()), by_partition, directories) if row_counts.rows_analysed else None
 
 
 def sizes_format(value: dict[str, Any]) -> str | None:

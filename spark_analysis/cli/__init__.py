@@ -10,6 +10,7 @@ impact      brokerside impact; impact_text is what it shows in the terminal
 plan        brokerside plan; plan_folder makes its files, plan_check and plan_files_check check them, plan_text shows it
 recipes     brokerside recipes
 roll        brokerside roll
+snapshot    brokerside snapshot; live_options name a live cluster in the place of a DUMP
 running     what fleet and report share: their options, the engine, the report's end
 cluster_inputs  what the what-if commands share: one cluster in, tables, JSON and files out
 interrupts  what Ctrl-C does before, during and after a command

@@ -23,7 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 from broker.cli import printable
-from broker.cli_options import COUNT
+from broker.cli_options import COUNT, live_options
 from broker.cluster import ClusterView
 from broker.errors import InputError, UsageError
 from broker.known import known_of
@@ -33,10 +33,11 @@ from broker.wording import counted, listed
 from placement.formats.capacity import CAPACITY_BYTES_MAX, Capacities, read_capacities
 from placement.formats.parsed import ParsedDump
 from spark_analysis.cli.commands import PROGRAM
+from spark_analysis.cli.live_options import LiveOptions, dump_or_live, snapshot_of
 from spark_analysis.sources.dated_names import of_path
 from spark_analysis.sources.dumps import FORMATS, DumpInput, as_stated, read_named, stated_of, with_racks, with_sizes
 from spark_analysis.sources.files import read_small_file
-from spark_analysis.sources.inputs import are_empty, by_dates, dump_inputs, moment, racks_in, standard_input
+from spark_analysis.sources.inputs import are_empty, by_dates, dump_inputs, moment, racks_in, saved_inputs
 from spark_analysis.tables.answers import answer_text, write_answer
 
 _SUMMARY: Final = "{kind}.json"
@@ -54,7 +55,7 @@ class AnswerOptions:
 
 
 @attrs.frozen(kw_only=True)
-class ClusterOptions(AnswerOptions):
+class ClusterOptions(AnswerOptions, LiveOptions):
     """Hold the options that turn a DUMP into one cluster, and those of its answer."""
 
     cluster: str | None
@@ -80,6 +81,7 @@ class Cluster:
 
 def cluster_options(command: Callable[..., int]) -> Callable[..., int]:
     """Add the options of `ClusterOptions` to a command; the argument DUMP is the command's own."""
+    command = live_options(command)
     for option in reversed(
         (
             click.option(
@@ -148,15 +150,17 @@ def answer_options(command: Callable[..., int]) -> Callable[..., int]:
 
 
 @contextmanager
-def read_cluster(dump: str, options: ClusterOptions) -> Iterator[Cluster]:
-    """Yield the one cluster that `dump` and the options describe.
+def read_cluster(dump: str | None, options: ClusterOptions) -> Iterator[Cluster]:
+    """Yield the one cluster that `dump` and the options describe; without `dump`, that of --bootstrap-server.
 
     Rows that were put aside are counted on standard error. Raises UsageError when several clusters are described and
     --cluster names none of them, InputError for input that cannot be used or, without --partial, is not whole.
     """
     moments = () if options.at is None else (moment(options.at),)
     beside = tuple(each for each in (options.racks, options.sizes, options.capacity) if each is not None)
-    with standard_input(dump_inputs((dump,), options.named_format, None, moments, beside=beside)) as inputs:
+    named_dump = dump_or_live(dump, options)
+    live = snapshot_of(options) if dump is None else None
+    with saved_inputs(dump_inputs((named_dump,), options.named_format, None, moments, beside=beside), live) as inputs:
         named = inputs if len(inputs) == 1 else _chosen_input(inputs, options.cluster)
         if are_empty(named):
             raise InputError("is empty; nothing describes a cluster", source=named[0].source or named[0].path)

@@ -93,6 +93,8 @@ serve nothing replication.testing.cli:serve
     Serve a simulated cluster to any Kafka client, on ports of 127.0.0.1, until Ctrl-C.
 simulate nothing replication.cli.simulate:simulate
     Run a cluster on a virtual clock under faults and check the invariants at every step.
+snapshot dumps spark_analysis.cli.snapshot:snapshot_command
+    Keep what a live cluster says of itself as a dump, which every command and Spark read.
 study nothing spark_analysis.cli.study:study_command
     Run a study of replication: a grid of settings times seeds, a row for each run.
 """
@@ -113,7 +115,7 @@ JOINED: Final[Mapping[str, Joined]] = MappingProxyType(dict(_joined(_COMMANDS)))
 """Every command of `brokerside`; a test holds each summary equal to the command's own."""
 
 
-IN_USE: Final = ("report", "outage", "plan", "impact", "roll", "compare")
+IN_USE: Final = ("snapshot", "report", "outage", "plan", "impact", "roll", "compare")
 """The commands that take dumps, in the order in which one needs them."""
 
 
@@ -166,12 +168,19 @@ def _write_log_tables(
     return write_log_tables(folders, out, problems, advance)
 
 
+def _snapshot(servers: str, command_config: str | None) -> bytes:
+    from spark_analysis.cli.live_options import LiveOptions, snapshot_of
+
+    found = snapshot_of(LiveOptions(bootstrap_server=servers, command_config=command_config))
+    return b"" if found is None else found.data
+
+
 @click.group(
     cls=JoinedCommands,
     context_settings={
         "help_option_names": ["-h", "--help"],
         "max_content_width": 100,
-        "obj": {"write_tables": _write_log_tables},
+        "obj": {"write_tables": _write_log_tables, "snapshot": _snapshot},
     },
 )
 @click.version_option(package_name=PROGRAM, prog_name=PROGRAM)

@@ -24,6 +24,7 @@ from spark_analysis.cli.cluster_inputs import (
     read_cluster,
     shown_table,
 )
+from spark_analysis.cli.live_options import dump_or_live
 from spark_analysis.report.figures import UNKNOWN, count, decimal, plural, quantity
 from spark_analysis.sources.inputs import STDIN
 
@@ -44,13 +45,13 @@ class CompareOptions(ClusterOptions):
     """Hold the options of `brokerside compare`."""
 
     before: str
-    after: str
+    after: str | None
     sizes_after: str | None
 
 
 @click.command("compare")
 @click.argument("before", metavar="BEFORE")
-@click.argument("after", metavar="AFTER")
+@click.argument("after", metavar="[AFTER]", required=False)
 @click.option("--sizes-after", metavar="FILE", help="Sizes of the replicas at the time of AFTER; --sizes are BEFORE's.")
 @cluster_options
 @answer_options
@@ -59,14 +60,17 @@ def compare_command(options: CompareOptions) -> int:
     """Show what changed between two dumps of one cluster, and which broker each change is about.
 
     \b
-    BEFORE and AFTER are dumps or metadata logs of one cluster at two moments.
+    BEFORE and AFTER are dumps or metadata logs of one cluster at two moments;
+    with --bootstrap-server, AFTER is the live cluster.
     brokerside compare monday.txt friday.txt
     brokerside compare monday.txt friday.txt --racks racks.csv --out week
     """
+    dump_or_live(options.after, options, name="AFTER")
     if options.before == options.after == STDIN:
         raise UsageError("standard input (-) can be BEFORE or AFTER, not both")
+    earlier = attrs.evolve(options, bootstrap_server=None)
     later = attrs.evolve(options, sizes=options.sizes_after)
-    with read_cluster(options.before, options) as first, read_cluster(options.after, later) as last:
+    with read_cluster(options.before, earlier) as first, read_cluster(options.after, later) as last:
         found = compare(first.view, last.view)
     measured = sorted(side_by_side(found.before, found.after), key=lambda row: (row["scope"], row["quantity"]))
     give_answer(

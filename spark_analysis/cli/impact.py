@@ -45,7 +45,7 @@ from spark_analysis.cli.commands import PROGRAM
 from spark_analysis.cli.impact_text import impact_shown
 from spark_analysis.sources.dumps import DumpInput
 from spark_analysis.sources.files import read_small_file
-from spark_analysis.sources.inputs import STDIN, standard_input
+from spark_analysis.sources.inputs import STDIN, saved_inputs
 
 LOOKED_AHEAD: Final = ("leaderless_count", "under_min_isr_count", "at_risk_count")
 
@@ -54,12 +54,21 @@ LOOKED_AHEAD: Final = ("leaderless_count", "under_min_isr_count", "at_risk_count
 class ImpactOptions(ClusterOptions):
     """Hold the options of `brokerside impact`."""
 
-    dump: str
-    plans: tuple[str, ...]
+    arguments: tuple[str, ...]
     throttle: str | None
     add: tuple[str, ...]
     release: Release | None
     zookeeper: bool
+
+    @property
+    def dump(self) -> str | None:
+        """Return the DUMP, None where a live cluster is asked."""
+        return self.arguments[0] if self.live is None else None
+
+    @property
+    def plans(self) -> tuple[str, ...]:
+        """Return the plans, all arguments where a live cluster is asked."""
+        return self.arguments[1:] if self.live is None else self.arguments
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -76,8 +85,7 @@ class Answer:
 
 
 @click.command("impact")
-@click.argument("dump", metavar="DUMP")
-@click.argument("plans", nargs=-1, required=True, metavar="PLAN...")
+@click.argument("arguments", nargs=-1, required=True, metavar="DUMP PLAN...")
 @click.option(
     "--throttle",
     metavar="BYTES",
@@ -113,6 +121,8 @@ def impact_command(options: ImpactOptions) -> int:
     brokerside impact prod.txt plan.json --throttle 50MiB
     brokerside impact prod.txt batch-*.json --sizes log-dirs.txt --out impact
     """
+    if not options.plans:
+        raise click.UsageError("Missing argument 'PLAN...'.", click.get_current_context(silent=True))
     if [options.dump, *options.plans].count(STDIN) > 1:
         raise UsageError("standard input (-) can be the DUMP or one PLAN, not both")
     with read_cluster(options.dump, options) as cluster:
@@ -156,7 +166,7 @@ def with_added(view: ClusterView, added: Sequence[str]) -> ClusterView:
 
 def _read(path: str, view: ClusterView) -> ParsedPlan:
     if path == STDIN:
-        with standard_input((DumpInput(STDIN, STDIN),)) as (saved,):
+        with saved_inputs((DumpInput(STDIN, STDIN),)) as (saved,):
             data = read_small_file(saved.path, size_bytes_max=JSON_BYTES_MAX)
     else:
         path = str(Path(path) / PLAN) if Path(path).is_dir() else path

@@ -42,7 +42,7 @@ _RACK: Final = "rack="
 class OutageOptions(ClusterOptions):
     """Hold the options of `brokerside outage`."""
 
-    dump: str
+    dump: str | None
     lose: tuple[str, ...]
     fail_on: str | None
 
@@ -61,7 +61,7 @@ class Gate:
 
 
 @click.command("outage")
-@click.argument("dump", metavar="DUMP")
+@click.argument("dump", metavar="[DUMP]", required=False)
 @click.option(
     "--lose",
     multiple=True,

@@ -145,7 +145,7 @@ def plan_command(options: PlanOptions) -> int:
     """
     if options.check is not None:
         return _check(options.check, options)
-    if options.dump is None:
+    if options.dump is None and options.bootstrap_server is None:
         raise UsageError("a DUMP is needed to plan, or --check DIR to check a plan")
     goal, throttle = goal_of(options), throttle_of(options.throttle)
     with read_cluster(options.dump, options) as cluster:
@@ -240,7 +240,7 @@ def summary_of(plan: Plan, planned: Planned, batches: Schedule, limits: Limits) 
 
 
 def _check(folder: Path, options: PlanOptions) -> int:
-    if options.dump is None:
+    if options.dump is None and options.bootstrap_server is None:
         found = check_folder(folder, None)
     else:
         with read_cluster(options.dump, options) as cluster:

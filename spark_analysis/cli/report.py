@@ -11,7 +11,7 @@ import attrs
 import click
 
 from broker.cli import EXIT_REFUSED, FiniteRange, printable, takes
-from broker.cli_options import COUNT, idle_without
+from broker.cli_options import COUNT, idle_without, live_options
 from broker.known import Known
 from broker.wording import listed
 from placement.balance.measures import TOLERANCE
@@ -19,8 +19,10 @@ from placement.formats.racks import Racks
 from spark_analysis.answers.registry import Asked, asked_of
 from spark_analysis.cli.commands import PROGRAM
 from spark_analysis.cli.interrupts import ending_at_once
+from spark_analysis.cli.live_options import LiveOptions, dump_or_live, snapshot_of
 from spark_analysis.cli.running import AUTO, LOCAL_BYTES_MAX, RunOptions, run_info, run_job, run_options
 from spark_analysis.engines import Engine
+from spark_analysis.live.cluster import LIVE
 from spark_analysis.report.figures import plural
 from spark_analysis.report.gates import GATES, failures, gates_of
 from spark_analysis.report.model import GivenInput, Report
@@ -35,8 +37,8 @@ from spark_analysis.sources.inputs import (
     dump_inputs,
     moment,
     racks_in,
+    saved_inputs,
     skipped_in,
-    standard_input,
     with_groups_of,
     with_sizes_of,
 )
@@ -56,7 +58,7 @@ _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @attrs.frozen(kw_only=True)
-class ReportOptions(RunOptions):
+class ReportOptions(RunOptions, LiveOptions):
     """Hold the options of `brokerside report`: inputs, and facts that the inputs lack."""
 
     dumps: tuple[str, ...]
@@ -79,6 +81,11 @@ class ReportOptions(RunOptions):
         asked_of(self.ask, self.assume, given_groups=bool(self.groups))
 
     @property
+    def named(self) -> tuple[str, ...]:
+        """Return what names the inputs: the dumps, and the live cluster."""
+        return (*self.dumps, *(() if self.live is None and self.dumps else (dump_or_live(None, self, name="DUMP..."),)))
+
+    @property
     def beside(self) -> tuple[str, ...]:
         """Return the files that are given for dumps, and are none."""
         return (*(str(each) for each in (self.racks, self.group_zones) if each is not None), *self.sizes, *self.groups)
@@ -92,7 +99,8 @@ class ReportOptions(RunOptions):
 @click.command()
 @idle_without("--fail-on", "--tolerance")
 @idle_without("--groups", "--group-zones")
-@click.argument("dumps", nargs=-1, required=True, metavar="DUMP...")
+@click.argument("dumps", nargs=-1, metavar="DUMP...")
+@live_options
 @click.option("--racks", type=_FILE, help=_RACKS)
 @click.option(
     "--sizes",
@@ -164,7 +172,8 @@ def report(options: ReportOptions) -> int:
     \b
     A DUMP is a file, or NAME=FILE to name its cluster, in one of these formats:
     kafka-topics --describe; kcat -L, also -J; kafka-reassign-partitions JSON;
-    Cruise Control's /load, /kafka_cluster_state and rebalance answers.
+    Cruise Control's /load, /kafka_cluster_state and rebalance answers;
+    what `brokerside snapshot` wrote. --bootstrap-server names a live cluster.
     Or it is a KRaft metadata log: the directory __cluster_metadata-0, a segment
     of it or a snapshot (*.checkpoint), with racks and settings in it.
     Files may be compressed (gzip, Zstandard); - is standard input, a pattern or a
@@ -177,10 +186,11 @@ def report(options: ReportOptions) -> int:
     """
     racks = None if options.racks is None else racks_in(str(options.racks))
     at = tuple(map(moment, options.at))
-    named = dump_inputs(options.dumps, options.named_format, options.moments, at, beside=options.beside)
+    live = snapshot_of(options)
+    named = dump_inputs(options.named, options.named_format, options.moments, at, beside=options.beside)
     stated = stated_of(options.down, options.alive)
     named = tuple(attrs.evolve(dump, stated=stated) for dump in named)
-    with standard_input(with_groups_of(with_sizes_of(named, options.sizes), options.groups)) as inputs:
+    with saved_inputs(with_groups_of(with_sizes_of(named, options.sizes), options.groups), live) as inputs:
         if are_empty(inputs):
             for dump in inputs:
                 click.echo(f"{printable(dump.source or dump.path)} {_EMPTY}")
@@ -216,7 +226,7 @@ def _report(inputs: Sequence[DumpInput], racks: Racks | None, options: ReportOpt
         given=given,
         asked=options.asked,
         grouping=grouping_of(inputs),
-        skipped=skipped_in(options.dumps),
+        skipped=skipped_in(options.named),
     )
     if options.moments is None:
         _hint_at_moments(inputs)
@@ -275,10 +285,11 @@ def given_input(dump: DumpInput, options: ReportOptions) -> GivenInput:
         ("--min-isr", None if options.min_isr is None else str(options.min_isr)),
         ("--down", options.down),
         ("--alive", options.alive),
+        ("--command-config", options.command_config if path.startswith(LIVE) else None),
     )
     return GivenInput(
         name=dump.name or path,
-        dump=path if name in (alone, path) else f"{name}={path}",
+        dump=path if path.startswith(LIVE) or name in (alone, path) else f"{name}={path}",
         options=tuple(part for name, value in facts if value is not None for part in (name, value)),
         cluster=dump.cluster,
         moment=dump.moment,

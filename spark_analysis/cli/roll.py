@@ -48,7 +48,7 @@ _BROKERS_SHOWN_MAX: Final = 20
 class RollOptions(ClusterOptions):
     """Hold the options of `brokerside roll`."""
 
-    dump: str
+    dump: str | None
     margin: int
     max_batch: int | None
     controllers: str | None
@@ -57,7 +57,7 @@ class RollOptions(ClusterOptions):
 
 
 @click.command("roll")
-@click.argument("dump", metavar="DUMP")
+@click.argument("dump", metavar="[DUMP]", required=False)
 @click.option(
     "--margin",
     type=click.IntRange(0, MARGIN_MAX),

@@ -15,6 +15,7 @@ from typing import Final
 import attrs
 
 from placement.formats.plan_files import election_command
+from spark_analysis.live.cluster import LIVE
 from spark_analysis.report.markup import visible
 from spark_analysis.report.model import Report
 from spark_analysis.report.rows import ClusterFacts, LeastPlan
@@ -85,7 +86,8 @@ class Commands:
 
     def _line(self, command: str, more: tuple[str, ...]) -> str | None:
         dump = (self.dump,)
-        if self.dump.startswith("-") and self.dump != _STDIN:
+        is_option = self.dump == _STDIN or self.dump.startswith(LIVE)
+        if self.dump.startswith("-") and not is_option:
             line = shlex.join([_PROGRAM, command, *self.options, *more, "--", *dump])
         else:
             line = shlex.join([_PROGRAM, command, *dump, *self.options, *more])

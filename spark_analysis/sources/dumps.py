@@ -33,13 +33,14 @@ from log.metadata import (
 from log.metadata.reading import HEAD_SIZE_BYTES, looks_like_metadata
 from log.tools.sources import METADATA_DIRECTORY, metadata_files
 from placement.cli import parse_broker_list
-from placement.formats.group_tables import GroupTables, read_group_tables
+from placement.formats.group_tables import GroupTables
 from placement.formats.member_zones import ZONES_BYTES_MAX, MemberZones, read_member_zones
 from placement.formats.parsed import ParsedDump, Reject, RowCounts, shown
 from placement.formats.racks import Racks
 from placement.formats.read import FORMATS as TEXT_FORMATS
 from placement.formats.read import HEAD_BYTES, check_head, read_dump
 from placement.formats.sizes import read_sizes
+from placement.formats.snapshot_groups import read_groups_text
 from placement.formats.text import escaped
 from placement.outages.lost import taken_over
 from spark_analysis.sources.dated_names import of_path
@@ -358,7 +359,7 @@ def none_usable(failures: Sequence[InputError]) -> InputError:
 def read_groups(path: str, *, source: str | None = None) -> GroupTables:
     """Return the groups in a file; raise InputError if it cannot be used. `source` is what errors call it."""
     data = read_small_file(path, size_bytes_max=GROUPS_BYTES_MAX)
-    return read_group_tables(escaped(data), source=source or path)
+    return read_groups_text(escaped(data), source=source or path)
 
 
 def read_zones(path: str) -> MemberZones:

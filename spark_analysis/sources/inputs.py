@@ -28,6 +28,7 @@ from log.metadata import FORMAT as METADATA_FORMAT
 from log.metadata import Moment
 from placement.formats.describe import FORMAT as TOPICS_FORMAT
 from placement.formats.racks import RACKS_BYTES_MAX, Racks, read_racks
+from spark_analysis.live.cluster import LIVE, Snapshot
 from spark_analysis.sources.dumps import (
     BY_NAME,
     LAST,
@@ -119,8 +120,8 @@ def clashes(inputs: Sequence[DumpInput]) -> dict[str, str]:
 
 
 @contextmanager
-def standard_input(inputs: Sequence[DumpInput]) -> Iterator[tuple[DumpInput, ...]]:
-    """Yield the inputs, the one called "-" as a temporary file with what standard input holds.
+def saved_inputs(inputs: Sequence[DumpInput], live: Snapshot | None = None) -> Iterator[tuple[DumpInput, ...]]:
+    """Yield the inputs, the one called "-" as a temporary file with what standard input holds, a live one with `live`.
 
     Raises UsageError when two are "-", InputError when there are more than `STDIN_SIZE_BYTES_MAX` bytes.
     """
@@ -128,7 +129,16 @@ def standard_input(inputs: Sequence[DumpInput]) -> Iterator[tuple[DumpInput, ...
         raise UsageError("standard input (-) can be one DUMP only")
     with TemporaryDirectory(prefix="brokerside-") as folder:
         saved = Path(folder) / "stdin"
-        yield tuple(_saved(dump, saved) if dump.path == STDIN else dump for dump in inputs)
+        named = [_saved(dump, saved) if dump.path == STDIN else dump for dump in inputs]
+        if live is not None:
+            snapshot = Path(folder) / "snapshot"
+            snapshot.write_bytes(live.data)
+            named = [_as_saved(dump, snapshot) if dump.path.startswith(LIVE) else dump for dump in named]
+        yield tuple(named)
+
+
+def _as_saved(dump: DumpInput, path: Path) -> DumpInput:
+    return attrs.evolve(dump, path=str(path), source=dump.path)
 
 
 def _saved(dump: DumpInput, path: Path) -> DumpInput:
@@ -266,8 +276,9 @@ def _expanded(name: str | None, path: str, others: frozenset[str] = frozenset())
 
     Who reads a file says that it is not there.
     """
-    if path == STDIN or not (os.path.lexists(path) or is_pattern(path)):
-        found: tuple[InputFile, ...] = (InputFile(path, encodable(name_of(path))),)
+    if path == STDIN or path.startswith(LIVE) or not (os.path.lexists(path) or is_pattern(path)):
+        alone = path.removeprefix(LIVE) if path.startswith(LIVE) else name_of(path)
+        found: tuple[InputFile, ...] = (InputFile(path, encodable(alone)),)
     else:
         found = listing_of(path, Lookup(beside=others)).inputs
     if name is None:
@@ -288,6 +299,8 @@ def skipped_in(dumps: Sequence[str]) -> tuple[str, ...] | None:
 
 def _named_path(text: str) -> tuple[str | None, str]:
     """Return the name and the path of an argument `FILE` or `NAME=FILE`; raise UsageError as `local_path` does."""
+    if text.startswith(LIVE):
+        return None, text
     name, equals, path = text.partition("=")
     is_named = equals and name and path and ":/" not in name and not os.path.lexists(text)
     return (name, local_path(path)) if is_named else (None, local_path(text))

