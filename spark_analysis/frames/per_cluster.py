@@ -30,15 +30,7 @@ from spark_analysis.frames.inputs import (
     refuse_unlike,
 )
 from spark_analysis.frames.listed_brokers import BROKER_PREFIX, OF_BROKER
-from spark_analysis.frames.views import (
-    BROKER_NEEDED,
-    BROKER_OPTIONAL,
-    LEAST_ISR,
-    PARTITION_NEEDED,
-    SIZES,
-    STATES,
-    TOTALS,
-)
+from spark_analysis.frames.views import BROKER_NEEDED, BROKER_OPTIONAL, PARTITION_NEEDED, PARTITION_OPTIONAL, TOTALS
 from spark_analysis.tables.columns import Table
 
 
@@ -61,7 +53,7 @@ def per_cluster(
     kernel: Kernel | None = None,
     *,
     many: Many | None = None,
-    reads: Sequence[str] = (*STATES, LEAST_ISR, *SIZES),
+    reads: Sequence[str] = PARTITION_OPTIONAL,
 ) -> DataFrame:
     """Return the rows of each cluster, as rows of `table`; raise UsageError for columns that do not fit.
 
@@ -69,7 +61,8 @@ def per_cluster(
     `reads` are the optional columns of partitions that the answer depends on; no other is shuffled.
     """
     keys = cluster_keys(rows.partitions, rows.by)
-    partitions = chosen(rows.partitions, "partitions", PARTITION_NEEDED, (*reads, "fault"), keys)
+    optional = tuple(dict.fromkeys((*reads, "fault")))
+    partitions = chosen(rows.partitions, "partitions", PARTITION_NEEDED, optional, keys)
     types = {field.name: field for field in partitions.schema.fields}
     answer = answer_table(table, keys)
     schema = StructType(
