@@ -26,6 +26,15 @@ class DecompressionError(CorruptDataError):
     """A codec refuses the compressed records, or they grow beyond the limit."""
 
     kafka_class: ClassVar[str] = "org.apache.kafka.common.KafkaException"
+    reached_bytes: int = 0
+    """How many bytes had been decompressed."""
+
+    @classmethod
+    def after(cls, reached_bytes: int, what: str) -> DecompressionError:
+        """Return the error found after so many decompressed bytes."""
+        error = cls(what)
+        error.reached_bytes = reached_bytes
+        return error
 
 
 class UnknownCodecError(CorruptDataError):

@@ -100,10 +100,24 @@ class EndTransactionMarker:
 
 
 def increment_sequence(sequence: int, increment: int) -> int:
-    """Return the sequence number `increment` records later; 0 follows 2147483647."""
-    if sequence > INT32_MAX - increment:
-        return increment - (INT32_MAX - sequence) - 1
-    return sequence + increment
+    """Return the sequence number `increment` records later; 0 follows 2147483647.
+
+    Computed in Java's 32 bits: a negative increment, which only a damaged batch has, takes the overflow's branch too.
+
+    >>> increment_sequence(2147483647, 1), increment_sequence(10, -5)
+    (0, -2147483643)
+    """
+    if increment >= 0 and 0 <= sequence <= INT32_MAX - increment:  # Nearly always.
+        return sequence + increment
+    increment = _int32(increment)
+    if sequence > _int32(INT32_MAX - increment):
+        return _int32(increment - (INT32_MAX - sequence) - 1)
+    return _int32(sequence + increment)
+
+
+def _int32(value: int) -> int:
+    """Return `value` as Java's int holds it, wrapped around."""
+    return (value + INT32_MAX + 1) % (1 << 32) - INT32_MAX - 1
 
 
 def int64(value: int) -> int:

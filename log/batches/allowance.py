@@ -9,10 +9,12 @@ Source: ours; Kafka takes all that fits into its heap.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from broker.units import MIB
 from log.codecs.compression import DECOMPRESSED_BYTES_MAX
+from log.codecs.crc import BytesLike
 from log.errors import DecompressionError
 
 BYTES_FREE: Final = DECOMPRESSED_BYTES_MAX
@@ -55,6 +57,16 @@ class ReadingAllowance:
     def take_bytes(self, size_bytes: int) -> None:
         """Count a batch's decompressed bytes."""
         self._bytes_left -= size_bytes
+
+    def take_from(self, read: Callable[[int], BytesLike]) -> BytesLike:
+        """Return what `read` decompresses to at most the given bytes, and count them, those before an error too."""
+        try:
+            data = read(self.bytes_max())
+        except DecompressionError as error:
+            self.take_bytes(error.reached_bytes)
+            raise
+        self.take_bytes(len(data))
+        return data
 
     def take_records(self, record_count: int, header_count: int = 0) -> bool:
         """Count records and their headers; return False, and count nothing, for more than the file may have."""

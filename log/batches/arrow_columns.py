@@ -195,10 +195,11 @@ def _bits(batches: HeaderColumns) -> NDArray[np.int16]:
 
 
 def _sequences(chunk: RecordColumns) -> NDArray[np.int32]:
-    """Return the sequence of each record, which goes on at 0 after 2^31 - 1; -1 without one."""
+    """Return the sequence of each record as `log.record.increment_sequence` counts it; -1 without one."""
     base = chunk.batches.base_sequence[chunk.batch_index]
-    counted = (base + chunk.offset - chunk.batches.base_offset[chunk.batch_index]) & INT32_MAX
-    return np.where(base < 0, -1, counted).astype(np.int32)
+    delta = chunk.offset - chunk.batches.base_offset[chunk.batch_index]
+    counted = base + delta - np.where((delta < 0) | (base + delta > INT32_MAX), INT32_MAX + 1, 0)
+    return np.where(base < 0, -1, counted.astype(np.int32)).astype(np.int32)
 
 
 def _base_offsets(chunk: RecordColumns) -> NDArray[np.int64]:

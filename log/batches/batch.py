@@ -17,7 +17,7 @@ from broker.ids import INT32_MAX, LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import SizeBytes, TimeMs
 from log.batches.allowance import ReadingAllowance
 from log.codecs.compression import Codec, codec_of
-from log.errors import CorruptBatchError
+from log.errors import CorruptBatchError, DecompressionError
 from log.record import Record, TimestampType, int64
 
 if TYPE_CHECKING:
@@ -187,7 +187,10 @@ class RecordBatch(abc.ABC):
 
     def placed(self, error: CorruptDataError) -> CorruptDataError:
         """Return a copy of an error found inside this batch, with the batch's source and position added."""
-        return type(error)(error.what, source=self.source, position=self.position)
+        placed = type(error)(error.what, source=self.source, position=self.position)
+        if isinstance(error, DecompressionError) and isinstance(placed, DecompressionError):
+            placed.reached_bytes = error.reached_bytes
+        return placed
 
     @abc.abstractmethod
     def is_valid(self) -> bool:

@@ -218,11 +218,9 @@ class BatchV2(RecordBatch):
         if self._is_empty():
             return
         limits = None if self.codec is _NO_CODEC else allowance
-        payload = bytes(self.payload() if limits is None else self.payload(limits.bytes_max()))
+        payload = bytes(self.payload() if limits is None else limits.take_from(self.payload))
         done = 0
         try:
-            if limits is not None:
-                limits.take_bytes(len(payload))
             if self.codec is not _NO_CODEC:
                 check_records(payload, self)
             for found in slices_of(payload, self, headers_max=headers_max):

@@ -178,8 +178,7 @@ class LegacyBatch(RecordBatch):
     ) -> Iterator[RecordSlice]:
         """Yield the messages as records, some at a time, without verifying the checksum."""
         limits = ReadingAllowance(INT32_MAX) if allowance is None else allowance
-        payload = bytes(self.payload(limits.bytes_max()))
-        limits.take_bytes(len(payload) if self.is_wrapper else 0)
+        payload = bytes(limits.take_from(self.payload) if self.is_wrapper else self.payload())
         try:
             for found in in_chunks(self._messages(payload), SLICE_ROWS):
                 if self.is_wrapper and not limits.take_records(len(found)):

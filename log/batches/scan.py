@@ -293,8 +293,8 @@ class _Scan:
         assert isinstance(batch, LegacyBatch)
         try:
             if batch.is_wrapper:
-                payload = batch.payload(self.allowance.bytes_max(self.options.decompressed_bytes_max))
-                self.allowance.take_bytes(len(payload))
+                limit = self.options.decompressed_bytes_max
+                payload = self.allowance.take_from(lambda bytes_max: batch.payload(min(limit, bytes_max)))
                 for columns in batch.columns_in_pieces(run, payload, records_max=self.allowance.records_max):
                     self.allowance.take_records(len(columns))
                     yield columns
@@ -326,6 +326,7 @@ class _Scan:
                 if codec is not Codec.NONE:
                     self._take(payload if isinstance(payload, int) else len(payload), int(run.record_count[row]))
             except CorruptDataError as error:
+                self.allowance.take_bytes(getattr(error, "reached_bytes", 0))
                 yield from self._filled(payloads.fill(run.rows(first, row)))
                 placed = type(error)(error.what, source=self.source, position=int(run.position[row]))
                 yield self._unreadable(run, row, placed)

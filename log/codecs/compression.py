@@ -150,7 +150,8 @@ def decompress_into(codec: Codec, data: memoryview, room: memoryview, *, bytes_m
 
 
 def _too_much(codec: str, bytes_max: int) -> DecompressionError:
-    return DecompressionError(f"{codec}: the records decompress to more than the allowed {bytes_max} bytes")
+    what = f"{codec}: the records decompress to more than the allowed {bytes_max} bytes"
+    return DecompressionError.after(bytes_max, what)
 
 
 def _gunzip(data: BytesLike, bytes_max: int) -> BytesLike:
@@ -162,13 +163,13 @@ def _gunzip(data: BytesLike, bytes_max: int) -> BytesLike:
             try:
                 piece = member.decompress(rest, STEP_BYTES)
             except zlib.error as error:
-                raise DecompressionError(f"gzip: {error}") from None
+                raise DecompressionError.after(len(out), f"gzip: {error}") from None
             rest = member.unconsumed_tail
             out += piece
             if len(out) > bytes_max:
                 raise _too_much("gzip", bytes_max)
             if not piece and not rest and not member.eof:
-                raise DecompressionError("gzip: the data ends inside a member")
+                raise DecompressionError.after(len(out), "gzip: the data ends inside a member")
         rest = member.unused_data
         if rest[:2] != GZIP_MAGIC:
             return out
@@ -203,11 +204,11 @@ def _unzstd_in_steps(data: memoryview, bytes_max: int) -> BytesLike:
         position = 0
         while not frame.eof:
             if position >= len(data):
-                raise DecompressionError("zstd: the data ends inside a frame")
+                raise DecompressionError.after(len(out), "zstd: the data ends inside a frame")
             try:
                 out += frame.decompress(data[position : position + ZSTD_STEP_BYTES])
             except zstandard.ZstdError as error:
-                raise DecompressionError(f"zstd: {error}") from None
+                raise DecompressionError.after(len(out), f"zstd: {error}") from None
             position += ZSTD_STEP_BYTES
             if len(out) > bytes_max:
                 raise _too_much("zstd", bytes_max)

@@ -172,7 +172,10 @@ def decompress_frame(data: memoryview, *, magic: int, bytes_max: int) -> bytes |
     """Return the content of an LZ4 frame, ignoring bytes after its end mark; raise DecompressionError."""
     out = bytearray()
     for block in _blocks(data, magic):
-        content = block.data if block.is_stored else _decompress_block(block)
+        try:
+            content = block.data if block.is_stored else _decompress_block(block)
+        except DecompressionError as error:
+            raise DecompressionError.after(len(out), error.what) from None
         if len(out) + len(content) > bytes_max:
             raise _too_much(bytes_max)
         out += content
@@ -274,4 +277,6 @@ def _decompress_into(data: memoryview, room: memoryview) -> int:
 
 
 def _too_much(bytes_max: int) -> DecompressionError:
-    return DecompressionError(f"lz4: the records decompress to more than the allowed {bytes_max} bytes")
+    return DecompressionError.after(
+        bytes_max, f"lz4: the records decompress to more than the allowed {bytes_max} bytes"
+    )

@@ -1,6 +1,6 @@
 """Write and read snappy streams as Kafka does: raw snappy blocks, each after its length.
 
-Source: org.xerial.snappy.{SnappyInputStream,SnappyOutputStream} 1.1.10, which Kafka 4.0 uses.
+Source: org.xerial.snappy.{SnappyInputStream,SnappyOutputStream} 1.1.10.7, which Kafka 4.4 uses.
 """
 
 from __future__ import annotations
@@ -35,23 +35,32 @@ def decompress_stream(data: memoryview, *, bytes_max: int) -> bytes | bytearray:
         raise DecompressionError("snappy: nothing to decompress")
     if len(data) < len(HEADER) or bytes(data[: len(MAGIC)]) != MAGIC:
         return bytes(_decompress_block(data, 0, bytes_max))
-    if _SIZE.unpack_from(data, len(MAGIC) + 4)[0] < VERSION_MIN:
-        raise DecompressionError("snappy: the stream asks for an older reader")
-    position = len(HEADER)
+    position = len(HEADER)  # Its versions are not looked at, unlike those of a header that follows.
     out = bytearray()
     while position + 4 <= len(data):  # Each turn reads at least four bytes.
         if bytes(data[position : position + 4]) == MAGIC[:4]:
-            if bytes(data[position : position + len(MAGIC)]) != MAGIC or position + len(HEADER) > len(data):
-                raise DecompressionError("snappy: a second stream has half a header")
+            _check_header(data[position : position + len(HEADER)])
             position += len(HEADER)
             continue
         (size,) = _SIZE.unpack_from(data, position)
         position += 4
         if not 0 <= size <= len(data) - position:
             raise DecompressionError(f"snappy: a block of {size} bytes exceeds the stream")
-        out += _decompress_block(data[position : position + size], len(out), bytes_max)
+        try:
+            out += _decompress_block(data[position : position + size], len(out), bytes_max)
+        except DecompressionError as error:
+            raise DecompressionError.after(len(out), error.what) from None
         position += size
     return out
+
+
+def _check_header(header: memoryview) -> None:
+    """Refuse what SnappyInputStream refuses of the header of a stream that follows another."""
+    if len(header) < len(HEADER):
+        raise DecompressionError("snappy: a second stream has half a header")
+    (version,) = _SIZE.unpack_from(header, len(MAGIC))
+    if bytes(header[: len(MAGIC)]) == MAGIC and version < VERSION_MIN:
+        raise DecompressionError(f"snappy: a second stream has the version {version}; at least {VERSION_MIN} is read")
 
 
 def _decompress_block(block: memoryview, before: int, bytes_max: int) -> memoryview:

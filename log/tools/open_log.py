@@ -7,6 +7,7 @@ one command calls damaged is damaged for every other.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
@@ -14,12 +15,13 @@ import attrs
 
 from broker.errors import CorruptDataError
 from broker.ids import Offset
-from broker.units import TimeMs
+from broker.units import DurationMs, TimeMs
 from log.batches.scan import header_chunks
 from log.compaction import CleanerOptions, CompactionEstimate, SourceLog, estimate_compaction
 from log.log_config import LogConfig
 from log.log_dir import LastShutdowns
 from log.partition.recovery import LastShutdown
+from log.record import NO_TIMESTAMP
 from log.segments.file_names import LOG, SWAP, TXN_INDEX
 from log.segments.txn_index import AbortedTransaction, aborted_transactions
 from log.storage import FileStorage, Storage
@@ -114,15 +116,26 @@ class OpenLog:
                 raise NotCompactableError(damage.line())
             last_offset = last_offset if file.stage else max(last_offset, report.last_offset)
 
-    def cleanable(self, last_stable_offset: Offset, *, include_active: bool) -> Sequence[SourceFile]:
-        """Return the segments that a pass cleans: those that end at or below the last stable offset."""
+    def cleanable(
+        self,
+        last_stable_offset: Offset,
+        *,
+        include_active: bool,
+        now_ms: TimeMs,
+        lag_ms: DurationMs = DEFAULT_CONFIG.min_compaction_lag_ms,
+    ) -> Sequence[SourceFile]:
+        """Return the segments that a pass cleans: those below the last stable offset, and below the first young one.
+
+        Young is a segment with a timestamp of the last `lag_ms`, min.compaction.lag.ms.
+        """
         bases = [*(file.base_offset for file in self.segments[1:]), None]
-        return [
+        below = [
             file
             for file, end in zip(self.segments, bases, strict=True)
             if (end is not None and end <= last_stable_offset)
             or (end is None and include_active and not self._is_above(file, last_stable_offset))
         ]
+        return list(takewhile(lambda file: lag_ms <= 0 or _largest_timestamp_ms(file) <= now_ms - lag_ms, below))
 
     def _is_above(self, file: SourceFile, offset: Offset) -> bool:
         """Return whether a segment has a batch that ends at `offset` or above."""
@@ -140,7 +153,12 @@ class OpenLog:
     ) -> Cleanable:
         """Return what a pass would clean and keep; raise NotCompactableError for a log that opening would cut."""
         transactions = self.check_compactable(log_start_offset, is_verified=is_verified)
-        files = self.cleanable(transactions.last_stable_offset, include_active=include_active)
+        files = self.cleanable(
+            transactions.last_stable_offset,
+            include_active=include_active,
+            now_ms=now_ms,
+            lag_ms=config.min_compaction_lag_ms,
+        )
         try:
             found = estimate_of_files(
                 files, now_ms=now_ms, config=config, cleaner=cleaner, log_start_offset=log_start_offset
@@ -148,6 +166,13 @@ class OpenLog:
         except CorruptDataError as damage:
             raise NotCompactableError(str(damage)) from None
         return Cleanable(len(files), found, transactions.open[0] if transactions.open else None)
+
+
+def _largest_timestamp_ms(file: SourceFile) -> int:
+    """Return the largest timestamp of a segment's batches, else its modification time, as the cleaner asks for it."""
+    chunks = [int(headers.max_timestamp.max()) for headers in header_chunks(file.view()) if len(headers)]
+    largest = max(chunks, default=NO_TIMESTAMP)
+    return largest if largest >= 0 else file.storage.modified_ms(file.path)
 
 
 def last_shutdowns(folders: Sequence[SourceFolder], warn: Callable[[str], None]) -> list[LastShutdown]:

@@ -89,6 +89,20 @@ def test_sequences_wrap_to_zero() -> None:
     assert increment_sequence(3, 4) == 7
 
 
+@pytest.mark.parametrize(
+    ("sequence", "increment", "found"),
+    [(10, -5, -2147483643), (0, -1, 2147483647), (2**31 - 1, -1, -2), (5, -(2**31), 5), (100, -100, -(2**31))],
+)
+def test_a_negative_delta_wraps_a_sequence_as_in_kafka(sequence: int, increment: int, found: int) -> None:
+    """Printed by DefaultRecordBatch.incrementSequence of 4.4.0."""
+    assert increment_sequence(sequence, increment) == found
+    record = b"\x0c\0\0" + bytes(((-increment << 1) - 1,)) + b"\x01\x01\0" if -64 <= increment < 0 else b""
+    if record:
+        batch = v2(record, 1, base_sequence=sequence)
+        assert batch.records()[0].sequence == found
+        assert batch.columns().to_arrow(("sequence",)).to_pydict() == {"sequence": [found]}
+
+
 def test_offsets_wrap_as_a_java_long_does() -> None:
     batch = v2(b"\x0c\0\0\x02\x01\x01\0", 1, base_offset=2**63 - 1, last_offset_delta=1)
     assert (batch.last_offset, batch.records()[0].offset) == (-(2**63), -(2**63))

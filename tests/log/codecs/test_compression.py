@@ -134,6 +134,21 @@ def test_members_frames_and_streams_may_follow_one_another() -> None:
     assert bytes(decompress(Codec.LZ4, compress(Codec.LZ4, b"abc") + b"rubbish")) == b"abc"
 
 
+@pytest.mark.parametrize("versions", ["8000000100000001", "0000000180000001", "0000000000000000"])
+def test_the_versions_in_the_first_header_of_a_snappy_stream_are_not_looked_at(versions: str) -> None:
+    """Read so by SnappyInputStream 1.1.10.7."""
+    packed = compress(Codec.SNAPPY, TEXT)
+    assert bytes(decompress(Codec.SNAPPY, packed[:8] + bytes.fromhex(versions) + packed[16:])) == TEXT
+
+
+def test_of_a_second_snappy_header_only_a_version_below_1_is_refused() -> None:
+    first, second = compress(Codec.SNAPPY, b"abc"), bytearray(compress(Codec.SNAPPY, TEXT))
+    second[12] ^= 0x80
+    assert bytes(decompress(Codec.SNAPPY, first + second)) == b"abc" + TEXT
+    second[4:12] = bytes(8)
+    assert bytes(decompress(Codec.SNAPPY, first + second)) == b"abc" + TEXT
+
+
 def test_snappy_without_its_stream_header_is_one_raw_block() -> None:
     packed = compress(Codec.SNAPPY, b"abcabcabcabcabc")
     assert bytes(decompress(Codec.SNAPPY, packed[20:])) == b"abcabcabcabcabc"
@@ -199,7 +214,10 @@ def test_what_is_wrong_with_an_lz4_frame_is_said(data: str, what: str) -> None:
     ("data", "what"),
     [
         ("", "nothing to decompress"),
-        ("82534e41505059000000000100000000", "the stream asks for an older reader"),
+        (
+            "82534e4150505900000000010000000182534e41505059000000000000000001",
+            "a second stream has the version 0; at least 1 is read",
+        ),
         ("82534e4150505900000000010000000100000005", "a block of 5 bytes exceeds the stream"),
         ("82534e41505059000000000100000001ffffffff", "a block of -1 bytes exceeds the stream"),
         ("82534e4150505900000000010000000182534e41", "a second stream has half a header"),

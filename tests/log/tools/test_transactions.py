@@ -11,6 +11,7 @@ import pytest
 from broker.ids import LeaderEpoch, ProducerEpoch, ProducerId
 from broker.units import MINUTE_MS, TimeMs
 from log.batches.build import BatchSpec, build_marker
+from log.batches.in_buffer import batches_in
 from log.partition.partition_log import PartitionLog
 from log.partition.producer_append import AppendOrigin
 from log.record import ControlType, EndTransactionMarker
@@ -131,6 +132,25 @@ def test_plan_result_and_stats_agree_below_the_last_stable_offset(tmp_path: Path
     assert {f"{base:020d}.log" for base in bases if base >= end} <= after
     size = sum(path.stat().st_size for path in (tmp_path / "out" / DIRECTORY).glob("*.log") if int(path.stem) < end)
     assert size == stats["bytesAfter"]
+
+
+def test_a_segment_younger_than_the_compaction_lag_is_cleaned_neither_in_the_plan_nor_in_the_result(
+    tmp_path: Path,
+) -> None:
+    """LogCleanerManager: the first dirty segment with a largest timestamp above now - lag bounds the pass."""
+    partition = write(tmp_path / "logs", 59, aborts=False)
+    bases = sorted(int(path.stem) for path in partition.glob("*.log"))
+    largest = [
+        max(each.max_timestamp for each in batches_in((partition / f"{base:020d}.log").read_bytes())) for base in bases
+    ]
+    for now_ms in (largest[0], largest[2] + 999, largest[2] + 1000):
+        count = sum(time <= now_ms - 1000 for time in largest[:7])
+        out = tmp_path / f"out-{now_ms}"
+        lag = ("--config", "min.compaction.lag.ms=1000", "--now-ms", now_ms)
+        found = answer("compact", partition, "--out", out, *COMPACTED[:2], *lag)
+        planned, done = found.out.split("\ntopic-0: before ")
+        assert (found.status, f"  {count} of 8 segments cleaned: " in planned) == (0, True), planned
+        assert (f"cleaned up to offset {bases[count]}" in done) == (count > 0), done
 
 
 @pytest.mark.parametrize("checkpoints", [False, True])
