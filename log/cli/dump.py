@@ -46,6 +46,8 @@ from log.tools.sources import SourceFile, SourceFolder, expand_all, segment_fold
 TEXT_FACTOR: Final = 20
 """How much longer it takes to print a file than to read it."""
 TEXT_BLOCK: Final = 1 << 20
+JSON_COST: Final = 4
+"""How many records as text cost as much as one as JSON."""
 TableWriter: TypeAlias = Callable[[Sequence[SourceFolder], Path, Problems, Advance], Iterable[str]]
 """Writes the batches and records of folders as tables into a directory, notes damage, gives a line for each table."""
 
@@ -175,6 +177,7 @@ def dump_command(options: DumpCommand) -> int:
         print_data=print_data,
         deep=deep,
         hides_secrets=not options.show_secrets,
+        record_cost=JSON_COST if options.as_json else 1,
         topic_decoder=decoder,
         key_decoder=DECODER_CLASSES[options.key_class] if options.key_class else options.key_decoder,
         value_decoder=DECODER_CLASSES[options.value_class] if options.value_class else options.value_decoder,

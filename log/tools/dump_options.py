@@ -86,6 +86,8 @@ class DumpOptions:
     """Whether values are records of the cluster's metadata, to be shown decoded."""
     hides_secrets: bool = False
     """Whether SCRAM credentials and values of secret settings are hidden in records of the cluster's metadata."""
+    record_cost: int = 1
+    """How many records as text cost as much as one that is shown."""
     topic_decoder: str | None = None
     """The decoder of `log.tools.dump_topics` for an internal topic's records, None for none."""
 
@@ -96,7 +98,8 @@ class DumpOptions:
 
     def allowance(self, file: SourceFile) -> ReadingAllowance:
         """Return how much of a file's compressed batches is read."""
-        return ReadingAllowance(file.size_bytes, DECODED_COST if self.metadata or self.topic_decoder else 1)
+        cost = DECODED_COST if self.metadata or self.topic_decoder else self.record_cost
+        return ReadingAllowance(file.size_bytes, cost)
 
     def wants_batch(self, batch: RecordBatch) -> bool:
         """Return whether the batch overlaps the range of offsets."""
