@@ -172,6 +172,8 @@ class GroupService:
         self._storing: dict[int, Callable[[ErrorCode, TimeMs], None]] = {}
         self._token = 0
         self._end_offset = 0
+        self._has_been_asked = False
+        """Whether a new member has asked to join, which makes a classic group even if it was refused."""
         self._check_ms = TimeMs(EXPIRY_CHECK_MS)
 
     @property
@@ -183,7 +185,7 @@ class GroupService:
     def is_known(self) -> bool:
         """Return whether there is such a group: it has had members, or has committed offsets."""
         classic = self.classic.group
-        has_been_joined = bool(classic.members or classic.pending_joins or classic.generation)
+        has_been_joined = bool(classic.members or classic.pending_joins or classic.generation or self._has_been_asked)
         return has_been_joined or not self.consumer.group.is_new or bool(self.offsets.of_group(self.group_id))
 
     @property
@@ -245,6 +247,7 @@ class GroupService:
                     refusal = JoinGroupResponse(ticket=ticket, error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
                     self._outputs.append(Reply(ticket, refusal))
                 else:
+                    self._has_been_asked |= isinstance(request, JoinGroupRequest) and not request.member_id
                     self._take(self.classic.handle(attrs.evolve(request, ticket=ticket), now_ms))
         return self._given()
 
@@ -401,7 +404,7 @@ class GroupService:
 
     def _delete(self, ticket: Ticket) -> None:
         error = ErrorCode.NONE if self.is_known else ErrorCode.GROUP_ID_NOT_FOUND
-        if self.members or self.classic.group.pending_joins:
+        if self.members:
             error = ErrorCode.NON_EMPTY_GROUP
         if error is not ErrorCode.NONE:
             self._outputs.append(Reply(ticket, DeleteGroupResponse(error)))
@@ -421,6 +424,7 @@ class GroupService:
         self._append((*offsets, GroupRemoval(self.group_id)), answer)
 
     def _forget_group(self) -> None:
+        self._has_been_asked = False
         context = self.consumer.context
         self.classic = ClassicCoordinator(ClassicGroup(self.group_id), self.classic.options, self._entropy)
         self.consumer.group = self._kept = new_group(self.group_id, context.options.release)

@@ -31,7 +31,7 @@ def check_log(
     if cache is not None and (
         change.is_cut or cache.entries != observed.epochs or _begins_epoch(observed, change.first_offset)
     ):
-        yield from _check_epochs(node, observed, cache.entries)
+        yield from _check_epochs(node, observed, cache.entries, observed.log.log.log_start_offset)
 
 
 def check_bounds(
@@ -59,7 +59,9 @@ def _begins_epoch(observed: ObservedLog, first_new: int) -> bool:
     return any(entries[place].epoch != epoch for place in range(first_new, len(entries)))
 
 
-def _check_epochs(node: NodeView, observed: ObservedLog, cached: tuple[EpochEntry, ...]) -> Iterator[Broken]:
+def _check_epochs(
+    node: NodeView, observed: ObservedLog, cached: tuple[EpochEntry, ...], log_start: int
+) -> Iterator[Broken]:
     entries = observed.entries
     observed.epochs = cached
     starts = [(entry.epoch, entry.start_offset) for entry in cached]
@@ -71,7 +73,7 @@ def _check_epochs(node: NodeView, observed: ObservedLog, cached: tuple[EpochEntr
             yield "I12", f"broker {node.broker} has epochs {starts} past its end {len(entries)}"
         elif start < len(entries):
             is_of_epoch = entries[start].epoch == epoch
-            is_first = is_of_epoch and (start == 0 or entries[start - 1].epoch < epoch)
+            is_first = is_of_epoch and (start <= log_start or entries[start - 1].epoch < epoch)
             if not is_first:
                 yield "I12", f"broker {node.broker}: epoch {epoch} does not begin at {start}"
     if entries and (not starts or entries[-1].epoch > starts[-1][0]):

@@ -55,7 +55,7 @@ class Fate(enum.Enum):
     """The records may be in a log, may become visible, and may be lost."""
 
 
-_FAILED: Final = (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.INVALID_REQUIRED_ACKS)
+NEVER_APPENDED: Final = (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.INVALID_REQUIRED_ACKS)
 _FAILED_UNLESS_APPENDED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
@@ -91,7 +91,7 @@ def fate(answer: ErrorCode | None, *, appended: bool) -> Fate:
     """
     if answer is ErrorCode.NONE:
         return Fate.ACKED
-    if answer in _FAILED:
+    if answer in NEVER_APPENDED:
         assert not appended, answer
         return Fate.FAILED
     if answer in _FAILED_UNLESS_APPENDED and not appended:

@@ -37,12 +37,8 @@ _DYNAMIC_BROKER, _DYNAMIC_ALL, _STATIC, _DEFAULT = 2, 3, 4, 5
 _TYPES: Final = {"BOOLEAN": 1, "STRING": 2, "INT": 3, "SHORT": 4, "LONG": 5, "DOUBLE": 6, "LIST": 7, "CLASS": 8}
 _PASSWORD: Final = 9
 _SET, _DELETE, _APPEND, _SUBTRACT = range(4)
-_GROUPS_OF_SYNONYMS: Final = (
-    ("log.roll.ms", "log.roll.hours"),
-    ("log.roll.jitter.ms", "log.roll.jitter.hours"),
-    ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
-    ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
-)
+_OF_RETENTION: Final = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
+"""The one setting of brokers that has synonyms which are shown."""
 _MIN_ISR: Final = "min.insync.replicas"
 _UNCLEAN: Final = "unclean.leader.election.enable"
 
@@ -87,7 +83,7 @@ def _of_brokers(gateway: Gateway, names: tuple[str, ...]) -> list[Values]:
 
 def _synonyms(name: str) -> tuple[str, ...]:
     """Return the broker's settings that say the same as a broker's setting, itself among them."""
-    return next((each for each in _GROUPS_OF_SYNONYMS if name in each), (name,))
+    return _OF_RETENTION if name == _OF_RETENTION[0] else (name,)
 
 
 # DescribeConfigs.
@@ -129,11 +125,11 @@ def _topic_error(gateway: Gateway, name: str) -> Refused:
 def _described(call: Call, resource: Any) -> Iterator[Values]:
     body, gateway = call.request.body, call.gateway
     kind, name = resource.resource_type, resource.resource_name
-    wanted = resource.configuration_keys
+    wanted, given = resource.configuration_keys, _given_by(gateway, kind, name)
     for row in named(_SCOPES[kind]).values():
         if wanted and row.name not in wanted:
             continue
-        values = _values(gateway, kind, name, row)
+        values = _values(gateway, kind, given, row)
         if kind == BROKER and not name:
             values = [each for each in values if each["source"] == _DYNAMIC_ALL]
             if not values:
@@ -148,13 +144,13 @@ def _described(call: Call, resource: Any) -> Iterator[Values]:
         }
 
 
-def _values(gateway: Gateway, kind: int, name: str, row: Row) -> list[Values]:
+def _values(gateway: Gateway, kind: int, given: Mapping[str, str], row: Row) -> list[Values]:
     """Return the values of a setting and its synonyms, the one in force first."""
     if kind == BROKER:
         return _of_brokers(gateway, _synonyms(row.name))
-    own = _given_by(gateway, kind, name).get(row.name)
+    own = given.get(row.name)
     first: list[Values] = [] if own is None else [{"name": row.name, "value": own, "source": _SOURCES[kind]}]
-    return first + (_of_brokers(gateway, tuple(row.synonyms.split(","))) if row.synonyms else [])
+    return first + (_of_brokers(gateway, _synonyms(row.synonyms.split(",")[0])) if row.synonyms else [])
 
 
 def _entry(row: Row, values: list[Values], *, is_read_only: bool) -> dict[str, object]:
@@ -180,9 +176,9 @@ def _effective(row: Row, values: list[Values]) -> object:
     return value if factor == 1 else str(int(str(value)) * factor)
 
 
-def topic_entries(gateway: Gateway, name: str) -> list[Values]:
+def topic_entries(gateway: Gateway, given: Mapping[str, str]) -> list[Values]:
     """Return the settings of a topic as CreateTopics shows them."""
-    found = [(row, _values(gateway, TOPIC, name, row)) for row in named(Scope.TOPIC).values()]
+    found = [(row, _values(gateway, TOPIC, given, row)) for row in named(Scope.TOPIC).values()]
     entries = [_entry(row, values, is_read_only=False) for row, values in found]
     return [each for each in entries if each["value"] is not None]
 
@@ -198,12 +194,15 @@ def incremental_alter_configs(call: Call, out: Outbox) -> None:
     for each in body.resources:
         place = each.resource_type, each.resource_name
         given: dict[str, str] = {}
-        error, message = _alterable(gateway, *place)
+        error, message = ErrorCode.NONE, None
         if places.count(place) > 1:
             error, message = ErrorCode.INVALID_REQUEST, "Each resource must appear at most once."
-        if error is ErrorCode.NONE:
+        elif place[0] not in _SCOPES:
+            error, message = ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {place[0]}"
+        else:
             given = dict(_given_by(gateway, *place))
             error, message = _change(each, given)
+            error, message = _alterable(gateway, *place) if error is ErrorCode.NONE else (error, message)
         if error is ErrorCode.NONE and not body.validate_only:
             take(gateway, place, given, out)
         kept = {"resource_type": each.resource_type, "resource_name": each.resource_name}

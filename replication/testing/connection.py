@@ -106,7 +106,9 @@ class Connection:
         number, request = self._under_way
         if message.number != number:
             return
-        if self._interference.drops_next(request, Side.RESPONSE):
+        if message.ends_connection:
+            self.close("a write with acks=0 was refused")
+        elif self._interference.drops_next(request, Side.RESPONSE):
             self.close("a response was dropped")
         elif self._interference.delay_ms:
             self._cluster.at(now_ms + self._interference.delay_ms, lambda: self._finish(request, message))

@@ -62,10 +62,14 @@ class ClientRequest(HostedMessage):
 
 @attrs.frozen
 class ClientResponse(HostedMessage):
-    """Carry the response to request `number`; None where the protocol has no response (acks=0)."""
+    """Carry the response to request `number`; None where the protocol has no response (acks=0).
+
+    A write with acks=0 that failed ends the connection, which is all that its client hears of it.
+    """
 
     number: int
     values: Values | None
+    ends_connection: bool = False
 
 
 @attrs.frozen
@@ -83,6 +87,10 @@ class Endpoint:
     port: int
     rack: str | None = None
 
+    def shown(self, broker: BrokerId) -> dict[str, object]:
+        """Return the fields of a response that name a broker at this endpoint."""
+        return {"node_id": broker, "host": self.host, "port": self.port, "rack": self.rack}
+
 
 @attrs.frozen
 class Call:
@@ -98,6 +106,10 @@ class Call:
         """Send the response."""
         out.send(self.caller, ClientResponse(self.number, values))
 
+    def end_connection(self, out: Outbox) -> None:
+        """End the client's connection instead of a response."""
+        out.send(self.caller, ClientResponse(self.number, None, ends_connection=True))
+
     @property
     def timeout_ms(self) -> int:
         """Return how long the client lets the request take."""
@@ -105,9 +117,10 @@ class Call:
         return round(timeout.total_seconds() * 1_000)
 
 
-def authorized(call: Call, operations: int, what: str = "include_authorized_operations") -> dict[str, object]:
+def authorized(call: Call, operations: int, of: str = "") -> dict[str, object]:
     """Return the operations that a client may carry out, as a field of a response, where the client asks for them."""
-    return {"authorized_operations": operations} if getattr(call.request.body, what, False) else {}
+    wants = getattr(call.request.body, f"include_{of}authorized_operations", False)
+    return {f"{of}authorized_operations": operations} if wants else {}
 
 
 class Waiting(Protocol):

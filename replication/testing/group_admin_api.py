@@ -19,32 +19,17 @@ from broker.group.members import MemberId
 from broker.group.messages import DeleteGroupRequest, DeleteGroupResponse, OffsetDeleteRequest, OffsetDeleteResponse
 from broker.group.service import GroupService
 from broker.ids import PartitionId, TopicPartition
-from replication.groups.hosted_coordinator import HostedCoordinator
 from replication.roles.outbox import Outbox
-from replication.testing.gateway import Call, Gateway, Values, authorized
+from replication.testing.gateway import Call, Values, authorized
+from replication.testing.groups_api import coordinator_of, service_of
 from replication.testing.topics import Topics
 
 _NOT_FOUND_SINCE: Final = 6
 """The version of DescribeGroups since which a group that there is not has an error (KIP-1043)."""
-_GROUP_OPERATIONS: Final = 328
-"""READ, DELETE and DESCRIBE, as Kafka numbers the operations: what anybody may do with a group, without ACLs."""
+_GROUP_OPERATIONS: Final = 3_400
+"""READ, DELETE, DESCRIBE and those of configs, as bits: without ACLs anybody may do all."""
 _CONSUMER_MEMBER: Final = 1
 _HOST: Final = "/127.0.0.1"
-
-
-def _coordinator(gateway: Gateway) -> HostedCoordinator:
-    return next(each for each in gateway.broker.hosted_roles if isinstance(each, HostedCoordinator))
-
-
-def _service(gateway: Gateway, group_id: str) -> GroupService | ErrorCode | None:
-    """Return what coordinates a group here, None if there is no such group, or the error of a broker that does not."""
-    shard = _coordinator(gateway).shards.get(gateway.topics.of_group(group_id))
-    if shard is None:
-        return ErrorCode.NOT_COORDINATOR
-    if shard.is_loading:
-        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    found = shard.services.get(group_id)
-    return found if found is not None and found.is_known else None
 
 
 def _kind(service: GroupService) -> str:
@@ -69,7 +54,7 @@ def list_groups(call: Call, out: Outbox) -> None:
             "group_state": _state(service),
             "group_type": _kind(service),
         }
-        for shard in _coordinator(call.gateway).shards.values()
+        for shard in coordinator_of(call.gateway).shards.values()
         for group_id, service in sorted(shard.services.items())
         if service.is_known
         and (not states or _state(service).lower() in states)
@@ -86,7 +71,7 @@ def describe_groups(call: Call, out: Outbox) -> None:
     """Describe classic groups."""
     groups = []
     for group_id in call.request.body.groups:
-        found = _service(call.gateway, group_id)
+        found = service_of(call.gateway, group_id)
         if isinstance(found, ErrorCode):
             values: dict[str, object] = {"error_code": found}
         elif found is None or found.is_consumer_group:
@@ -127,7 +112,7 @@ def consumer_group_describe(call: Call, out: Outbox) -> None:
     """Describe consumer groups (KIP-848)."""
     groups = []
     for group_id in call.request.body.group_ids:
-        found = _service(call.gateway, group_id)
+        found = service_of(call.gateway, group_id)
         if isinstance(found, ErrorCode):
             values: dict[str, object] = {"error_code": found}
         elif found is None or not found.is_consumer_group:
@@ -160,7 +145,7 @@ def _member(topics: Topics, group: ConsumerGroup, member_id: MemberId) -> Values
         "client_id": member.client_id,
         "client_host": _HOST,
         "subscribed_topic_names": sorted(member.subscribed_topics),
-        "subscribed_topic_regex": None,
+        "subscribed_topic_regex": "",
         "assignment": {"topic_partitions": _by_topic(topics, member.assigned)},
         "target_assignment": {"topic_partitions": _by_topic(topics, group.target.get(member_id, ()))},
         "member_type": _CONSUMER_MEMBER,

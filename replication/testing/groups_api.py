@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from broker.error_codes import ErrorCode
 from broker.group.classic import (
+    ClassicOptions,
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
@@ -23,22 +24,35 @@ from broker.group.classic import (
     Ticket,
 )
 from broker.group.consumer import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from broker.group.consumer.heartbeats import is_well_formed
 from broker.group.members import InstanceId, MemberId
 from broker.group.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse
 from broker.group.offsets import Commit
 from broker.group.records import CommittedOffset
+from broker.group.service import GroupService
 from broker.ids import NO_LEADER, LeaderEpoch, Offset, PartitionId, TopicPartition
 from broker.units import DurationMs
+from replication.groups.hosted_coordinator import HostedCoordinator
 from replication.roles.outbox import Outbox
 from replication.testing.gateway import Call, Gateway, Values
 from replication.testing.topics import OFFSETS_TOPIC
 
+_OPTIONS: Final = ClassicOptions()
 _NO_TICKET: Final = Ticket(0)
 _GROUP: Final = 0
+_TRANSACTION: Final = 1
 _KNOWS_TWO_STEPS_SINCE: Final = 4
 """The version of JoinGroup since which a member rejoins with the id that it was given (KIP-394)."""
 _SKIPS_ASSIGNMENT_SINCE: Final = 9
 """The version of JoinGroup since which a static leader need not assign (KIP-814)."""
+_NULL_PROTOCOL_SINCE: Final = 7
+"""The version of JoinGroup since which a response without a protocol has null for its name."""
+_NAMED_SINCE: Final = 5
+"""The version of SyncGroup since which a request names protocol type and name (KIP-559)."""
+_UNKNOWN_GROUP_SINCE: Final = 9
+"""The version of OffsetCommit since which a generation of no group is GROUP_ID_NOT_FOUND."""
+_WHOLE_ERROR_SINCE: Final = 2
+"""The version of OffsetFetch since which an error is that of the group, not of each partition."""
 _SEVERAL_KEYS_SINCE: Final = 4
 """The version of FindCoordinator since which it names several keys (KIP-699)."""
 _SEVERAL_MEMBERS_SINCE: Final = 3
@@ -58,8 +72,10 @@ def find_coordinator(call: Call, out: Outbox) -> None:
 
 
 def _coordinator(gateway: Gateway, key: str, key_type: int) -> Values:
-    if key_type != _GROUP:
-        what = "transactions and share groups have no coordinator here"
+    if key_type not in (_GROUP, _TRANSACTION):
+        return {**_NOBODY, "key": key, "error_code": ErrorCode.INVALID_REQUEST}
+    if key_type == _TRANSACTION:
+        what = "transactions have no coordinator here"
         return {**_NOBODY, "key": key, "error_code": ErrorCode.UNSUPPORTED_VERSION, "error_message": what}
     known = gateway.broker.image.partitions.get(gateway.topics.of_group(key))
     if known is None or known.leader == NO_LEADER:
@@ -71,17 +87,42 @@ def _coordinator(gateway: Gateway, key: str, key_type: int) -> Values:
 _NOBODY: Final[Values] = {"node_id": -1, "host": "", "port": -1}
 
 
+def coordinator_of(gateway: Gateway) -> HostedCoordinator:
+    """Return what coordinates groups on a gateway's broker."""
+    return next(each for each in gateway.broker.hosted_roles if isinstance(each, HostedCoordinator))
+
+
+def service_of(gateway: Gateway, group_id: str) -> GroupService | ErrorCode | None:
+    """Return what coordinates a group here, None if there is no such group, or the error of a broker that does not."""
+    shard = coordinator_of(gateway).shards.get(gateway.topics.of_group(group_id))
+    if shard is None:
+        return ErrorCode.NOT_COORDINATOR
+    if shard.is_loading:
+        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    found = shard.services.get(group_id)
+    return found if found is not None and found.is_known else None
+
+
 # Classic groups.
 
 
 def join_group(call: Call, out: Outbox) -> None:
     """Join a classic group; the response comes when all members have joined."""
     body, version = call.request.body, call.request.version
+    if not body.group_id:
+        refused = {"error_code": ErrorCode.INVALID_GROUP_ID, "generation_id": -1, "member_id": body.member_id}
+        call.answer({**refused, **_no_protocol(version)}, out)
+        return
+    session_ms = _ms(body.session_timeout)
+    if not _OPTIONS.session_timeout_ms_min <= session_ms <= _OPTIONS.session_timeout_ms_max:
+        refused = {"error_code": ErrorCode.INVALID_SESSION_TIMEOUT, "generation_id": -1, "member_id": body.member_id}
+        call.answer({**refused, **_no_protocol(version)}, out)
+        return
     asked = JoinGroupRequest(
         ticket=_NO_TICKET,
         client_id=call.request.client_id,
         protocols=tuple(Protocol(each.name, bytes(each.metadata)) for each in body.protocols),
-        session_timeout_ms=_ms(body.session_timeout),
+        session_timeout_ms=session_ms,
         rebalance_timeout_ms=_ms(getattr(body, "rebalance_timeout", body.session_timeout)),
         member_id=MemberId(body.member_id),
         instance_id=_instance(body),
@@ -89,6 +130,11 @@ def join_group(call: Call, out: Outbox) -> None:
         knows_two_steps=version >= _KNOWS_TWO_STEPS_SINCE,
         can_skip_assignment=version >= _SKIPS_ASSIGNMENT_SINCE,
     )
+
+    if body.member_id and service_of(call.gateway, body.group_id) is None:
+        refused = {"error_code": ErrorCode.UNKNOWN_MEMBER_ID, "generation_id": -1, "member_id": body.member_id}
+        call.answer({**refused, **_no_protocol(version)}, out)
+        return
 
     def answer(response: Any, out: Outbox) -> None:
         assert isinstance(response, JoinGroupResponse), response
@@ -101,10 +147,10 @@ def join_group(call: Call, out: Outbox) -> None:
             "error_code": response.error,
             "generation_id": response.generation,
             "protocol_type": body.protocol_type if is_joined else None,
-            "protocol_name": response.protocol_name if is_joined or version >= 7 else "",
+            **({"protocol_name": response.protocol_name} if is_joined else _no_protocol(version)),
             "leader": response.leader_id or "",
             "skip_assignment": response.skip_assignment,
-            "member_id": response.member_id,
+            "member_id": "" if response.error is ErrorCode.NOT_COORDINATOR else response.member_id,
             "members": members,
         }
         call.answer(values, out)
@@ -112,9 +158,18 @@ def join_group(call: Call, out: Outbox) -> None:
     call.gateway.ask_group(body.group_id, asked, answer, out)
 
 
+def _no_protocol(version: int) -> Values:
+    """Return the name of no protocol in a JoinGroup response: null since version 7."""
+    return {"protocol_name": None if version >= _NULL_PROTOCOL_SINCE else ""}
+
+
 def sync_group(call: Call, out: Outbox) -> None:
     """Take the leader's assignment, or wait for it."""
     body = call.request.body
+    is_named = bool(getattr(body, "protocol_type", None) and getattr(body, "protocol_name", None))
+    if call.request.version >= _NAMED_SINCE and not is_named:
+        call.answer({"error_code": ErrorCode.INCONSISTENT_GROUP_PROTOCOL}, out)
+        return
     asked = SyncGroupRequest(
         ticket=_NO_TICKET,
         member_id=MemberId(body.member_id),
@@ -199,8 +254,17 @@ def consumer_group_heartbeat(call: Call, out: Outbox) -> None:
         owned=None if body.topic_partitions is None else frozenset(_owned(gateway, body.topic_partitions)),
     )
 
+    if not body.group_id or not is_well_formed(asked):
+        call.answer({"error_code": ErrorCode.INVALID_REQUEST}, out)
+        return
+
     def answer(response: Any, out: Outbox) -> None:
         assert isinstance(response, ConsumerGroupHeartbeatResponse), response
+        if response.error is not ErrorCode.NONE:
+            is_unknown = response.error is ErrorCode.UNKNOWN_MEMBER_ID
+            is_unheard = is_unknown and not _is_consumer_group(gateway, body.group_id)
+            call.answer({"error_code": ErrorCode.GROUP_ID_NOT_FOUND if is_unheard else response.error}, out)
+            return
         values: dict[str, object] = {
             "error_code": response.error,
             "member_id": response.member_id or None,
@@ -212,6 +276,11 @@ def consumer_group_heartbeat(call: Call, out: Outbox) -> None:
         call.answer(values, out)
 
     gateway.ask_group(body.group_id, asked, answer, out)
+
+
+def _is_consumer_group(gateway: Gateway, group_id: str) -> bool:
+    found = service_of(gateway, group_id)
+    return isinstance(found, GroupService) and found.is_consumer_group
 
 
 def _owned(gateway: Gateway, listed: Sequence[Any]) -> list[TopicPartition]:
@@ -270,7 +339,12 @@ def offset_commit(call: Call, out: Outbox) -> None:
     def answer(response: Any, out: Outbox) -> None:
         assert isinstance(response, OffsetCommitResponse), response
         places = [(name, each.partition_index) for name, each in known]
-        reply(dict(zip(places, response.errors, strict=True)), out)
+        errors = response.errors
+        if generation >= 0 and service_of(gateway, body.group_id) is None:
+            is_new = call.request.version >= _UNKNOWN_GROUP_SINCE
+            unheard = ErrorCode.GROUP_ID_NOT_FOUND if is_new else ErrorCode.ILLEGAL_GENERATION
+            errors = tuple(unheard if each is ErrorCode.UNKNOWN_MEMBER_ID else each for each in errors)
+        reply(dict(zip(places, errors, strict=True)), out)
 
     if not commits:
         reply({}, out)
@@ -309,10 +383,17 @@ def _fetch_group(call: Call, asked: Any, take: Callable[[Values, Outbox], None],
     def answer(response: Any, out: Outbox) -> None:
         assert isinstance(response, OffsetFetchResponse), response
         is_refused = response.error is not ErrorCode.NONE
+        if is_refused and call.request.version >= _WHOLE_ERROR_SINCE:
+            take({"error_code": response.error}, out)
+            return
         found = (None,) * len(places) if is_refused else response.committed
         topics = []
         for name, pairs in groupby(zip(places, found, strict=True), key=lambda pair: pair[0].topic):
-            values = [_committed(place, each) for place, each in pairs if asked.topics is not None or each is not None]
+            values = [
+                {**_committed(place, each), "error_code": response.error}
+                for place, each in pairs
+                if asked.topics is not None or each is not None
+            ]
             if values:
                 topics.append({"name": name, "partitions": values})
         take({"topics": topics, "error_code": response.error}, out)

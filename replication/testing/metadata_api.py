@@ -26,13 +26,15 @@ from replication.roles.messages import CONTROLLER, Address, CreateTopic, DeleteT
 from replication.roles.outbox import Outbox
 from replication.rules.partition import PartitionState
 from replication.testing import configs_api
-from replication.testing.gateway import Call, Gateway, Values
+from replication.testing.gateway import Call, Gateway, Values, authorized
 from replication.testing.topics import OFFSETS_TOPIC, PARTITION_COUNT_MAX, Topic, directory_name, is_legal_name, visible
 
 CREATION_MS_MAX: Final = 30 * SECOND_MS
 _ALL_BY_EMPTY_LIST_BEFORE: Final = 1
 """The version of Metadata before which an empty list of topics asks for all."""
-_NO_ID: Final = None
+_CLUSTER_OPERATIONS: Final = 8_096
+_TOPIC_OPERATIONS: Final = 3_576
+"""The operations on clusters and topics as bits: without ACLs anybody may do all."""
 _PLACING_STREAM: Final = 21
 
 
@@ -41,6 +43,7 @@ def describe_cluster(call: Call, out: Outbox) -> None:
     gateway = call.gateway
     brokers = [{"broker_id": each["node_id"], **each} for each in _brokers(gateway)]
     values = {"cluster_id": gateway.shared.cluster_id, "controller_id": _first(brokers), "brokers": brokers}
+    values |= authorized(call, _CLUSTER_OPERATIONS, "cluster_")
     call.answer(values, out)
 
 
@@ -59,7 +62,8 @@ def metadata(call: Call, out: Outbox) -> None:
             "brokers": brokers,
             "cluster_id": gateway.shared.cluster_id,
             "controller_id": _first(brokers),
-            "topics": topics,
+            "topics": [{**topic, **authorized(call, _TOPIC_OPERATIONS, "topic_")} for topic in topics],
+            **authorized(call, _CLUSTER_OPERATIONS, "cluster_"),
         },
         out,
     )
@@ -68,7 +72,7 @@ def metadata(call: Call, out: Outbox) -> None:
 def _brokers(gateway: Gateway) -> list[dict[str, object]]:
     """Return the brokers that are not fenced, as this broker knows them."""
     return [
-        {"node_id": broker, "host": endpoint.host, "port": endpoint.port, "rack": endpoint.rack}
+        endpoint.shown(broker)
         for broker, endpoint in sorted(gateway.shared.endpoints.items())
         if _is_alive(gateway, broker)
     ]
@@ -160,23 +164,35 @@ class _Seen:
 def create_topics(call: Call, out: Outbox) -> None:
     """Create topics; each is refused by itself."""
     body, gateway = call.request.body, call.gateway
-    results = {each.name: _created(call, each, out) for each in body.topics}
+    names = [each.name for each in body.topics]
+    asked = {each.name: each for each in body.topics}
+    twice: Verdict = ErrorCode.INVALID_REQUEST, "Duplicate topic name."
+    results = {each.name: _created(call, each, out) if names.count(each.name) == 1 else twice for each in body.topics}
 
     def finish(late: ErrorCode, out: Outbox) -> None:
         listed = []
         for name, (error, message) in results.items():
             topic = gateway.topics.get(name)
-            is_there = error is ErrorCode.NONE and topic is not None
             values: dict[str, object] = {"name": name, "error_code": error if error else late, "error_message": message}
-            if is_there and topic is not None and topic.numbers and not body.validate_only:
-                values |= {"topic_id": topic.topic_id, "num_partitions": len(topic.numbers)}
-                values |= {"replication_factor": _factor(gateway, topic)}
-                values["configs"] = configs_api.topic_entries(gateway, name)
+            if error is ErrorCode.NONE:
+                counts, configs = _wanted(gateway, asked[name])
+                values |= {"num_partitions": counts.partitions, "replication_factor": counts.factor}
+                values["configs"] = configs_api.topic_entries(gateway, configs)
+                values["topic_id"] = None if body.validate_only or topic is None else topic.topic_id
             listed.append(values)
         call.answer({"topics": listed}, out)
 
     made = [] if body.validate_only else [name for name, (error, _) in results.items() if error is ErrorCode.NONE]
     _await(call, made, finish, out)
+
+
+def _wanted(gateway: Gateway, asked: Any) -> tuple[_Counts, dict[str, str]]:
+    """Return the counts and settings with which a topic is created."""
+    shared, by_hand = gateway.shared, asked.assignments
+    count = len(by_hand) or (shared.default_partitions if asked.num_partitions == -1 else asked.num_partitions)
+    factor = shared.default_factor if asked.replication_factor == -1 else asked.replication_factor
+    counts = _Counts(count, len(by_hand[0].broker_ids) if by_hand else factor)
+    return counts, {each.name: each.value or "" for each in asked.configs}
 
 
 def _factor(gateway: Gateway, topic: Topic) -> int:
@@ -204,7 +220,6 @@ Verdict = tuple[ErrorCode, str | None]
 def _created(call: Call, asked: Any, out: Outbox) -> Verdict:
     """Order one topic; return the error that Kafka gives, and its message."""
     gateway, name = call.gateway, asked.name
-    shared = gateway.shared
     if not is_legal_name(name):
         return ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: '{name}'"
     if gateway.topics.get(name) is not None:
@@ -212,19 +227,18 @@ def _created(call: Call, asked: Any, out: Outbox) -> Verdict:
     by_hand = {each.partition_index: tuple(map(BrokerId, each.broker_ids)) for each in asked.assignments}
     if by_hand and sorted(by_hand) != list(range(len(by_hand))):
         return ErrorCode.INVALID_REPLICA_ASSIGNMENT, "partitions should be a consecutive 0-based integer sequence"
-    count = len(by_hand) or (shared.default_partitions if asked.num_partitions == -1 else asked.num_partitions)
-    factor = shared.default_factor if asked.replication_factor == -1 else asked.replication_factor
+    counts, configs = _wanted(gateway, asked)
+    count = counts.partitions
     if count < 1:
         return ErrorCode.INVALID_PARTITIONS, "Number of partitions must be larger than 0."
     if gateway.topics.partition_count + count > PARTITION_COUNT_MAX:
         return ErrorCode.POLICY_VIOLATION, f"a simulated cluster has at most {PARTITION_COUNT_MAX} partitions"
-    configs = {each.name: each.value or "" for each in asked.configs}
     wrong, why = configs_api.check(Scope.TOPIC, configs)
     if wrong is not ErrorCode.NONE:
         return wrong, why
-    if call.request.body.validate_only:
-        return ErrorCode.NONE, None
-    return order(gateway, name, _Counts(count, factor), configs, out, [by_hand[index] for index in sorted(by_hand)])
+    is_only_checked = call.request.body.validate_only
+    rows = [by_hand[index] for index in sorted(by_hand)]
+    return order(gateway, name, counts, configs, None if is_only_checked else out, rows)
 
 
 def order(
@@ -232,10 +246,13 @@ def order(
     name: str,
     counts: _Counts,
     configs: Mapping[str, str],
-    out: Outbox,
+    out: Outbox | None,
     rows: Sequence[tuple[BrokerId, ...]] = (),
 ) -> Verdict:
-    """Have the controller create a topic; `rows` are its replicas, placed as KRaft does if they are not given."""
+    """Have the controller create a topic; `rows` are its replicas, placed as KRaft does if they are not given.
+
+    Without an outbox the order is only checked.
+    """
     try:
         placed = rows or _placed(gateway, counts, 0)
     except RefusedError as refused:
@@ -243,6 +260,10 @@ def order(
     unknown = {broker for row in placed for broker in row} - gateway.broker.image.brokers.keys()
     if unknown:
         return ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"broker {min(unknown)} is not registered"
+    if any(not row or len(set(row)) < len(row) or len(row) != len(placed[0]) for row in placed):
+        return ErrorCode.INVALID_REPLICA_ASSIGNMENT, "a partition has no replica, one twice, or another number"
+    if out is None:
+        return ErrorCode.NONE, None
     topic = gateway.topics.add(name, counts.partitions, configs)
     configs_api.configure(gateway, topic.numbers, configs, out)
     _order_rows(gateway, topic, 0, placed, out)
@@ -298,6 +319,10 @@ def _grown(call: Call, asked: Any, out: Outbox) -> Verdict:
         rows = given or _placed(gateway, _Counts(asked.count - before, _factor(gateway, topic)), before)
     except RefusedError as refused:
         return ErrorCode.INVALID_REPLICATION_FACTOR, str(refused)
+    unknown = {broker for row in rows for broker in row} - gateway.broker.image.brokers.keys()
+    factor = _factor(gateway, topic)
+    if unknown or any(len(set(row)) < len(row) or len(row) != factor for row in rows):
+        return ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"a partition has no {factor} registered replicas, or one twice"
     if len(rows) != asked.count - before:
         return ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"{len(rows)} assignments for {asked.count - before} partitions"
     if not call.request.body.validate_only:

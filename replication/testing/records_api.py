@@ -16,7 +16,10 @@ from typing import Final
 import attrs
 
 from broker.error_codes import ErrorCode
-from broker.ids import LeaderEpoch, Offset
+from broker.errors import BrokersideError
+from broker.ids import BrokerId, LeaderEpoch, Offset
+from log.batches.in_buffer import batches_in
+from log.codecs.compression import Codec
 from log.partition.reading import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Isolation
 from replication.roles.messages import ProduceResponse
 from replication.roles.outbox import Outbox
@@ -30,6 +33,22 @@ from replication.testing.gateway import Call, Gateway, Values
 
 _ACKS: Final = (0, 1, ACKS_ALL)
 _UNKNOWN: Final = -1
+_SHOWS_START: Final = (
+    ErrorCode.INVALID_TIMESTAMP,
+    ErrorCode.INVALID_RECORD,
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    ErrorCode.INVALID_PRODUCER_EPOCH,
+    ErrorCode.INVALID_TXN_STATE,
+    ErrorCode.NOT_ENOUGH_REPLICAS,
+)
+"""The errors of a write whose response shows the start of the log."""
+_MAGIC: Final = 2
+_ZSTD_SINCE: Final = 7
+"""The version of Produce since which batches may be compressed with zstd (KIP-110)."""
+_FOLLOWERS_SINCE: Final = 11
+"""The version of Fetch since which consumers read from followers (KIP-392)."""
+_SPECIAL_TIMES_SINCE: Final = {LATEST_TIMESTAMP: 1, EARLIEST_TIMESTAMP: 1, -3: 7, -4: 8, -5: 9, -6: 11}
+"""The version of ListOffsets since which a negative timestamp asks for a special offset."""
 
 
 # Produce.
@@ -42,6 +61,14 @@ class _Produce:
     call: Call
     missing: int
     topics: dict[str, list[dict[str, object]]] = attrs.field(factory=dict)
+    leaders: set[BrokerId] = attrs.field(factory=set)
+
+    def point_to_leader(self, number: int, values: dict[str, object]) -> None:
+        """Name the leader that this broker knows in a refused partition's response (KIP-951)."""
+        state = self.call.gateway.broker.image.partitions.get(number)
+        if state is not None and state.leader in self.call.gateway.shared.endpoints:
+            values["current_leader"] = {"leader_id": state.leader, "leader_epoch": state.leader_epoch}
+            self.leaders.add(state.leader)
 
     def add(self, topic: str, values: dict[str, object], out: Outbox) -> None:
         """Take one partition's response, and answer when it is the last."""
@@ -53,7 +80,14 @@ class _Produce:
     def finish(self, out: Outbox) -> None:
         """Answer; a write with acks=0 has no response."""
         listed = [{"name": name, "partition_responses": values} for name, values in self.topics.items()]
-        self.call.answer(None if self.call.request.body.acks == 0 else {"responses": listed}, out)
+        if self.call.request.body.acks != 0:
+            endpoints = self.call.gateway.shared.endpoints
+            nodes = [endpoints[each].shown(each) for each in sorted(self.leaders)]
+            self.call.answer({"responses": listed, "node_endpoints": nodes}, out)
+        elif any(each["error_code"] is not ErrorCode.NONE for values in self.topics.values() for each in values):
+            self.call.end_connection(out)
+        else:
+            self.call.answer(None, out)
 
 
 def produce(call: Call, out: Outbox) -> None:
@@ -75,10 +109,13 @@ def _append(call: Call, gathered: _Produce, place: tuple[str, int], records: byt
     def done(response: ProduceResponse, out: Outbox) -> None:
         if note is not None:
             note(response.error, response.offset)
-        gathered.add(name, _produced(index, response.error, response.offset), out)
+        gathered.add(name, _produced(index, response.error, response.offset, _start(gateway, number)), out)
 
+    wrong = _malformed(records, call.request.version)
     if number is None:
         error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    elif wrong is not ErrorCode.NONE:
+        error = wrong
     elif acks not in _ACKS:
         error = ErrorCode.INVALID_REQUIRED_ACKS
     else:
@@ -86,26 +123,47 @@ def _append(call: Call, gathered: _Produce, place: tuple[str, int], records: byt
     if error is not ErrorCode.NONE and note is not None:
         note(error, _UNKNOWN)
     if error is not ErrorCode.NONE or acks == 0:
-        gathered.add(name, _produced(index, error, _UNKNOWN), out)
+        start = _start(gateway, number) if wrong is ErrorCode.NONE and error in _SHOWS_START else _UNKNOWN
+        values = _produced(index, error, _UNKNOWN, start)
+        if error is ErrorCode.NOT_LEADER_OR_FOLLOWER and number is not None:
+            gathered.point_to_leader(number, values)
+        gathered.add(name, values, out)
 
 
-def _produced(index: int, error: ErrorCode, offset: int) -> dict[str, object]:
+def _malformed(records: bytes, version: int) -> ErrorCode:
+    """Return the error of what is not one batch of magic 2, or is compressed as the version does not know."""
+    try:
+        batches = list(batches_in(records))
+    except BrokersideError:
+        return ErrorCode.NONE  # The log says what is wrong.
+    if len(batches) != 1 or batches[0].magic != _MAGIC:
+        return ErrorCode.INVALID_RECORD
+    is_late = batches[0].codec is Codec.ZSTD and version < _ZSTD_SINCE
+    return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE if is_late else ErrorCode.NONE
+
+
+def _start(gateway: Gateway, number: int | None) -> int:
+    found = ErrorCode.NONE if number is None else gateway.replica(number)
+    return _UNKNOWN if isinstance(found, ErrorCode) else found[1].state.start_offset
+
+
+def _produced(index: int, error: ErrorCode, offset: int, start_offset: int) -> dict[str, object]:
     is_known = error in (ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
     return {
         "index": index,
         "error_code": error,
         "base_offset": offset if is_known else _UNKNOWN,
-        "log_start_offset": 0 if error is ErrorCode.NONE else _UNKNOWN,
+        "log_start_offset": start_offset,
     }
 
 
 def init_producer_id(call: Call, out: Outbox) -> None:
-    """Give out a producer id, or the next epoch of one; transactions are refused."""
+    """Give out a new producer id; transactions are refused."""
     body = call.request.body
     if body.transactional_id is not None:
         values: Values = {"error_code": ErrorCode.UNSUPPORTED_VERSION, "producer_id": -1, "producer_epoch": -1}
-    elif getattr(body, "producer_id", -1) >= 0:
-        values = {"producer_id": body.producer_id, "producer_epoch": body.producer_epoch + 1}
+    elif (getattr(body, "producer_id", -1) < 0) is not (getattr(body, "producer_epoch", -1) < 0):
+        values = {"error_code": ErrorCode.INVALID_REQUEST, "producer_id": -1, "producer_epoch": -1}
     else:
         values = {"producer_id": call.gateway.topics.next_producer_id(), "producer_epoch": 0}
     call.answer(values, out)
@@ -137,10 +195,9 @@ class _Fetch:
 
     def is_done(self, out: Outbox) -> bool:
         """Answer if there are min.bytes to send, or an error."""
-        gateway = self.call.gateway
         size_bytes = 0
         for wanted in self.wanted:
-            there = _readable_bytes(gateway, wanted, self.isolation)
+            there = _readable_bytes(self.call, wanted, self.isolation)
             if there is None:
                 break
             size_bytes += there
@@ -166,7 +223,7 @@ class _Fetch:
 
     def _read(self, wanted: _Wanted, left: int) -> dict[str, object]:
         """Return one partition's response; a batch larger than the limit is sent if nothing was sent before it."""
-        found = _state_and_log(self.call.gateway, wanted)
+        found = _state_and_log(self.call, wanted)
         if isinstance(found, ErrorCode):
             return _fetched(wanted.index, found)
         state, log = found
@@ -179,6 +236,7 @@ class _Fetch:
         is_first = left == self.call.request.body.max_bytes
         bytes_max = max(min(wanted.bytes_max, left), 0)
         if bytes_max or is_first:
+            values["aborted_transactions"] = None if self.isolation is Isolation.HIGH_WATERMARK else []
             read = log.log.read(wanted.offset, bytes_max, isolation=self.isolation, min_one_message=is_first)
             values["records"] = bytes(read.records)
         return values
@@ -205,8 +263,9 @@ def fetch(call: Call, out: Outbox) -> None:
         call.gateway.wait(waiting, _ms(body.max_wait), out)
 
 
-def _state_and_log(gateway: Gateway, wanted: _Wanted) -> tuple[LeaderState | FollowerState, ReplicaLog] | ErrorCode:
+def _state_and_log(call: Call, wanted: _Wanted) -> tuple[LeaderState | FollowerState, ReplicaLog] | ErrorCode:
     """Return a partition's replica here, or the error that a consumer gets."""
+    gateway = call.gateway
     if wanted.number is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     found = gateway.replica(wanted.number)
@@ -215,14 +274,17 @@ def _state_and_log(gateway: Gateway, wanted: _Wanted) -> tuple[LeaderState | Fol
     state, log = found
     rules = gateway.broker.role_settings.settings.rules
     error = check_leader_epoch(state, wanted.epoch, rules)
-    if error in (ErrorCode.NONE, ErrorCode.NOT_LEADER_OR_FOLLOWER):
+    is_refused_here = call.request.version < _FOLLOWERS_SINCE and not isinstance(state, LeaderState)
+    if error is ErrorCode.NONE and is_refused_here:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    if error is ErrorCode.NONE or (error is ErrorCode.NOT_LEADER_OR_FOLLOWER and not is_refused_here):
         error = check_consumer_fetch(state, log.state, wanted.offset, rules)
     return found if error is ErrorCode.NONE else error
 
 
-def _readable_bytes(gateway: Gateway, wanted: _Wanted, isolation: Isolation) -> int | None:
+def _readable_bytes(call: Call, wanted: _Wanted, isolation: Isolation) -> int | None:
     """Return about how many bytes a partition has for a consumer; None if the fetch is to be answered now."""
-    found = _state_and_log(gateway, wanted)
+    found = _state_and_log(call, wanted)
     if isinstance(found, ErrorCode):
         return None
     _, log = found
@@ -238,7 +300,7 @@ def _fetched(index: int, error: ErrorCode, log: ReplicaLog | None = None) -> dic
         "error_code": error,
         "high_watermark": _UNKNOWN,
         "records": b"",
-        "aborted_transactions": None,
+        "aborted_transactions": [] if error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION else None,
     }
     if log is not None:
         values["high_watermark"] = log.state.high_watermark
@@ -268,6 +330,8 @@ def _listed(call: Call, topic: str, each: object) -> Mapping[str, object]:
     index, timestamp = getattr(each, "partition_index", 0), getattr(each, "timestamp", 0)
     epoch = LeaderEpoch(getattr(each, "current_leader_epoch", -1))
     gateway = call.gateway
+    if timestamp < 0 and call.request.version < _SPECIAL_TIMES_SINCE.get(timestamp, call.request.version + 1):
+        return {"partition_index": index, "error_code": ErrorCode.UNSUPPORTED_VERSION}
     number = gateway.topics.number_of(topic, index)
     found = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if number is None else gateway.replica(number)
     if isinstance(found, ErrorCode):

@@ -7,6 +7,7 @@ Source: Kafka's ApiKeys; the versions are those that the clients of 4.4.0, librd
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import attrs
@@ -37,9 +38,15 @@ class Served:
     handler: Handler
 
 
+_NAME_OF_SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+
+
 def api_versions(call: Call, out: Outbox) -> None:
-    """List the requests that are served."""
-    call.answer(advertised(), out)
+    """List the requests that are served; INVALID_REQUEST for a client whose name is none (KIP-511)."""
+    body = call.request.body
+    names = [getattr(body, f"client_software_{what}", "unknown") for what in ("name", "version")]
+    is_named = all(_NAME_OF_SOFTWARE.fullmatch(name) for name in names)
+    call.answer(advertised() if is_named else {"error_code": ErrorCode.INVALID_REQUEST}, out)
 
 
 def advertised(error: ErrorCode = ErrorCode.NONE) -> dict[str, object]:

@@ -21,7 +21,7 @@ import attrs
 
 from broker.clock import Clock
 from broker.cluster import BrokerView
-from broker.config import format_value
+from broker.config import Scope, format_value
 from broker.entropy import JavaRandom, SplitMix64, derive
 from broker.error_codes import ErrorCode
 from broker.errors import BrokersideError, UsageError
@@ -42,13 +42,13 @@ from replication.roles.messages import CONTROLLER, CreateTopic, Message, NodeId
 from replication.roles.outbox import Outbox
 from replication.roles.settings import RoleSettings
 from replication.roles.states.lifecycle import LifecycleState
-from replication.rules.produce import fate
+from replication.rules.produce import NEVER_APPENDED, fate
 from replication.rules.settings import PartitionSettings
 from replication.simulation.cluster import Cluster
 from replication.simulation.fault import Fault
 from replication.simulation.options import WALL_CLOCK_MS, NetworkOptions, Options
 from replication.simulation.run import Outcome, Simulation
-from replication.testing.configs_api import BROKER
+from replication.testing import configs_api
 from replication.testing.connection import Connection, Interference, Sink
 from replication.testing.gateway import Endpoint, Gateway, Shared
 from replication.testing.log_admin_api import LOG_DIRECTORY
@@ -115,7 +115,7 @@ class ClusterSpec:
 
     def static_configs(self) -> dict[str, str]:
         """Return the settings in the brokers' server.properties."""
-        return {
+        given = {
             "num.partitions": str(self.default_partitions),
             "default.replication.factor": str(self.replication_factor),
             "auto.create.topics.enable": format_value(self.auto_create),
@@ -126,6 +126,8 @@ class ClusterSpec:
             "process.roles": "broker",
             "log.dirs": LOG_DIRECTORY,
         }
+        defaults = configs_api.named(Scope.BROKER)
+        return {name: value for name, value in given.items() if value != defaults[name].default}
 
     def options(self) -> Options:
         """Return the options of the simulation: no clients of its own, a network that loses nothing."""
@@ -170,7 +172,7 @@ class ServedCluster:
             default_partitions=spec.default_partitions,
             default_factor=spec.replication_factor,
             static_configs=spec.static_configs(),
-            altered={(BROKER, ""): {"min.insync.replicas": str(spec.min_isr)}},
+            altered={(configs_api.BROKER, ""): {"min.insync.replicas": str(spec.min_isr)}},
             configure_logs=self._configure_logs,
         )
         self._service = service_options("uniform", self.topics.counts, spec.seed)
@@ -324,7 +326,7 @@ class ServedCluster:
         def note(error: ErrorCode, offset: int) -> None:
             for place, write in enumerate(writes):
                 # A client that gets no response, or a late one, may write the batch again: nothing failed for certain.
-                write.fate = fate(error, appended=True)
+                write.fate = fate(error, appended=error not in NEVER_APPENDED)
                 write.answered_ms = self.now_ms
                 write.offset = Offset(offset + place if offset >= 0 else -1)
 

@@ -89,7 +89,7 @@ def handle_heartbeat(
 
 def heartbeat_error(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, context: GroupContext) -> ErrorCode:
     """Return the error that refuses `request`, in the order of Kafka's checks; NONE if it is accepted."""
-    if not _is_well_formed(request):
+    if not is_well_formed(request):
         return ErrorCode.INVALID_REQUEST
     if request.assignor is not None and all(request.assignor != known.name for known in context.assignors):
         return ErrorCode.UNSUPPORTED_ASSIGNOR
@@ -114,7 +114,8 @@ def heartbeat_error(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest
     return ErrorCode.NONE if is_let_in else ErrorCode.FENCED_MEMBER_EPOCH
 
 
-def _is_well_formed(request: ConsumerGroupHeartbeatRequest) -> bool:
+def is_well_formed(request: ConsumerGroupHeartbeatRequest) -> bool:
+    """Return whether a heartbeat can be one of some member, whatever the group."""
     if request.epoch < STATIC_LEAVING_EPOCH or request.instance_id == "" or request.rack == "":
         return False
     if request.epoch == JOINING_EPOCH:
