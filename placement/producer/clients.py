@@ -56,7 +56,7 @@ def _by_crc32(key: bytes, count: int) -> int:
 
 _RANDOM: Final = "random"
 _AS_EMPTY: Final = "as the empty key"
-_MURMUR2_CLIENTS: Final = "Java client (without key: sticky), kafka-python, aiokafka, KafkaJS 2, franz-go"
+_MURMUR2_CLIENTS: Final = "Java client and franz-go (without key: sticky), KafkaJS since 2.0.0"
 _RDKAFKA_CLIENTS: Final = "librdkafka: confluent-kafka of Python, Go and .NET, node-rdkafka, kcat"
 _RDKAFKA: Final = "rdkafka_msg.c, librdkafka 2.16.0"
 
@@ -64,7 +64,9 @@ PARTITIONERS: Final[Mapping[str, KeyPartitioner]] = {
     "murmur2": KeyPartitioner(
         partition_of_key, _AS_EMPTY, _MURMUR2_CLIENTS, "KIP-480, KIP-794; BuiltInPartitioner, Kafka 4.4.0"
     ),
-    "murmur2_random": KeyPartitioner(partition_of_key, _RANDOM, "", _RDKAFKA),
+    "murmur2_random": KeyPartitioner(
+        partition_of_key, _RANDOM, "kafka-python, aiokafka", f"{_RDKAFKA}; kafka/partitioner/default.py of kafka-python"
+    ),
     "consistent": KeyPartitioner(_by_crc32, _AS_EMPTY, "", f"CRC-32; {_RDKAFKA}"),
     "consistent_random": KeyPartitioner(
         _by_crc32, _RANDOM, _RDKAFKA_CLIENTS, f"CRC-32; {_RDKAFKA}", is_random_for_empty=True
