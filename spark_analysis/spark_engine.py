@@ -111,6 +111,8 @@ class SparkFound:
 
     def compute(self) -> None:
         """Run the kernel on all parts of the work, and collect the rows of `WORK` and of small tables."""
+        if not self._part_count:
+            return
         index = self._packed.select("table", "row_count", F.length("rows").alias("size_bytes")).toArrow()
         sums = index.group_by("table").aggregate([("row_count", "sum"), ("size_bytes", "sum")])
         by_size: Any = sums.sort_by("size_bytes_sum").to_pylist()
