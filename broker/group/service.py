@@ -173,7 +173,7 @@ class GroupService:
         self._token = 0
         self._end_offset = 0
         self._has_been_asked = False
-        """Whether a new member has asked to join, which makes a classic group even if it was refused."""
+        """Whether a join or commit has made a classic group in memory, even if it was refused afterwards."""
         self._check_ms = TimeMs(EXPIRY_CHECK_MS)
 
     @property
@@ -368,6 +368,7 @@ class GroupService:
         if error is not ErrorCode.NONE:
             self._outputs.append(Reply(ticket, OffsetCommitResponse((error,) * len(request.commits))))
             return
+        self._has_been_asked |= request.generation < 0
         self._keep_alive(request, now_ms)
         records, errors = self.offsets.records(self.group_id, request.commits, now_ms)
         entries = tuple(OffsetRecord(key, value) for key, value in records)
@@ -461,21 +462,22 @@ class GroupService:
         group = self.classic.group
         if not group.members:
             return frozenset()
-        rule = self.expiry_rule()
-        if group.protocol_type != CONSUMER:
-            return None
-        return frozenset() if rule is None else rule.kept_topics
+        return (self._topics_of_classic_members() or frozenset()) if group.protocol_type == CONSUMER else None
 
     def expiry_rule(self) -> ExpiryRule | None:
         """Return the rule by which the group's offsets expire now; None if they do not expire."""
         if self.is_consumer_group:
             return ExpiryRule(kept_topics=self.consumer.group.subscribed_topics())
+        return self.classic.group.expiry_rule(self._topics_of_classic_members())
+
+    def _topics_of_classic_members(self) -> frozenset[str] | None:
+        """Return the topics that classic members subscribe to; None if they exchange something else."""
         group = self.classic.group
         try:
             found = [read_subscription(member.metadata(group.protocol_name)) for member in group.members.values()]
-        except CorruptDataError:  # Members that exchange something else than Kafka's consumers do.
-            return group.expiry_rule(None)
-        return group.expiry_rule(frozenset(topic for subscription in found for topic in subscription.topics))
+        except CorruptDataError:
+            return None
+        return frozenset(topic for subscription in found for topic in subscription.topics)
 
     def _expire(self, now_ms: TimeMs) -> None:
         entries = tuple(

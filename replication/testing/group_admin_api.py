@@ -80,8 +80,9 @@ def describe_groups(call: Call, out: Outbox) -> None:
                 why = "not found" if found is None else "not a classic group"
                 values |= {"error_code": ErrorCode.GROUP_ID_NOT_FOUND, "error_message": f"Group {group_id} is {why}."}
         else:
-            values = {**_described(found), **authorized(call, _GROUP_OPERATIONS)}
-        groups.append({"group_id": group_id, **values})
+            values = _described(found)
+        shown = {} if values.get("error_code") else authorized(call, _GROUP_OPERATIONS)
+        groups.append({"group_id": group_id, **values, **shown})
     call.answer({"groups": groups}, out)
 
 

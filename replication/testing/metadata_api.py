@@ -224,18 +224,18 @@ def _created(call: Call, asked: Any, out: Outbox) -> Verdict:
         return ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: '{name}'"
     if gateway.topics.get(name) is not None:
         return ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists."
+    counts, configs = _wanted(gateway, asked)
+    wrong, why = configs_api.check(Scope.TOPIC, configs)
+    if wrong is not ErrorCode.NONE:
+        return wrong, why
     by_hand = {each.partition_index: tuple(map(BrokerId, each.broker_ids)) for each in asked.assignments}
     if by_hand and sorted(by_hand) != list(range(len(by_hand))):
         return ErrorCode.INVALID_REPLICA_ASSIGNMENT, "partitions should be a consecutive 0-based integer sequence"
-    counts, configs = _wanted(gateway, asked)
     count = counts.partitions
     if count < 1:
         return ErrorCode.INVALID_PARTITIONS, "Number of partitions must be larger than 0."
     if gateway.topics.partition_count + count > PARTITION_COUNT_MAX:
         return ErrorCode.POLICY_VIOLATION, f"a simulated cluster has at most {PARTITION_COUNT_MAX} partitions"
-    wrong, why = configs_api.check(Scope.TOPIC, configs)
-    if wrong is not ErrorCode.NONE:
-        return wrong, why
     is_only_checked = call.request.body.validate_only
     rows = [by_hand[index] for index in sorted(by_hand)]
     return order(gateway, name, counts, configs, None if is_only_checked else out, rows)

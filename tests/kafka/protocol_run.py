@@ -22,6 +22,7 @@ SETTLE_SECONDS_MAX: Final = 30
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 
 ALLOWED: Final[Mapping[str, str]] = {
+    "assignment_epoch": "the model computes no target for a group whose last member has left",
     "record_errors": "texts for people, and the places that they name",
     "error_message": "texts for people name Java's classes",
     "host": "addresses of the machine",
