@@ -5,6 +5,8 @@
 - kafka: Hand a cluster to a test: ask it, break it, look at what it holds; `kafka_cluster`.
 - virtual: Run an asyncio program against a cluster on virtual time; `run_virtual`.
 - sockets: Serve a cluster on sockets of 127.0.0.1 in real time.
+- app: Run an application under drawn faults, seed after seed, and shrink the faults that break it.
+- client_bugs: Reproduce open bugs of public clients.
 - virtual_loop: An event loop whose clock is the simulation's.
 - served_cluster: Join a simulation, its gateways, coordinators, topics and connections; described by `ClusterSpec`.
 - connection: Carry one client's connection to one run of a broker.

@@ -42,7 +42,7 @@ from replication.roles.messages import CONTROLLER, CreateTopic, Message, NodeId
 from replication.roles.outbox import Outbox
 from replication.roles.settings import RoleSettings
 from replication.roles.states.lifecycle import LifecycleState
-from replication.rules.produce import NEVER_APPENDED, fate
+from replication.rules.produce import Fate
 from replication.rules.settings import PartitionSettings
 from replication.simulation.cluster import Cluster
 from replication.simulation.fault import Fault
@@ -65,6 +65,10 @@ _DURATION_MS: Final = DurationMs(30 * DAY_MS)
 _LOAD_MS_MAX: Final = DurationMs(50)
 
 
+class ModelError(RuntimeError):
+    """Report that the model of the cluster raised an error: a bug of this library."""
+
+
 @attrs.frozen(kw_only=True)
 class ClusterSpec:
     """Describe a cluster to serve; impossible values raise UsageError.
@@ -84,6 +88,8 @@ class ClusterSpec:
     faults: tuple[Fault, ...] = ()
     auto_create: bool = True
     unclean_election: bool = False
+    is_strict: bool = False
+    """Whether fewer than min.insync.replicas brokers lose records at one time, whatever the faults say."""
     default_partitions: int = 1
     wall_clock_ms: int = WALL_CLOCK_MS
     """What the brokers' clocks show at the start, in ms since 1970."""
@@ -143,7 +149,7 @@ class ClusterSpec:
             duration_ms=_DURATION_MS,
             wall_clock_ms=TimeMs(self.wall_clock_ms),
             network=NetworkOptions(delay_ms_max=1),
-            is_strict=False,
+            is_strict=self.is_strict,
             role_settings=RoleSettings(settings=settings),
             name="served",
         )
@@ -213,8 +219,15 @@ class ServedCluster:
             self.advance(self.now_ms + _STEP_MS)
 
     def advance(self, end_ms: int) -> None:
-        """Run all events up to `end_ms`, or until `interrupt`."""
-        self.cluster.advance(TimeMs(max(end_ms, self.now_ms)))
+        """Run all events up to `end_ms`, or until `interrupt`; raise ModelError if the model fails.
+
+        The run is over then, and its outcome has the finding.
+        """
+        try:
+            self.cluster.advance(TimeMs(max(end_ms, self.now_ms)))
+        except Exception as error:
+            self.simulation.fail(error)
+            raise ModelError(f"seed {self.spec.seed}: {type(error).__name__}: {error}") from error
 
     def interrupt(self) -> None:
         """Let `advance` end at once: a client has something to do."""
@@ -325,8 +338,8 @@ class ServedCluster:
 
         def note(error: ErrorCode, offset: int) -> None:
             for place, write in enumerate(writes):
-                # A client that gets no response, or a late one, may write the batch again: nothing failed for certain.
-                write.fate = fate(error, appended=error not in NEVER_APPENDED)
+                # A client that gets an error may write the batch again: nothing failed for certain.
+                write.fate = Fate.ACKED if error is ErrorCode.NONE else Fate.UNKNOWN
                 write.answered_ms = self.now_ms
                 write.offset = Offset(offset + place if offset >= 0 else -1)
 

@@ -22,7 +22,7 @@ import attrs
 from broker.ids import BrokerId
 from replication.testing.connection import Connection
 from replication.testing.entities import FRAME_BYTES_MAX
-from replication.testing.served_cluster import ClusterSpec, ServedCluster
+from replication.testing.served_cluster import ClusterSpec, ModelError, ServedCluster
 
 CONNECTION_COUNT_MAX: Final = 1_000
 UNREAD_BYTES_MAX: Final = 64 << 20
@@ -124,13 +124,9 @@ class SocketServer:
             now_ms = self.served.now_ms + _CATCH_UP_MS
         try:
             self.served.advance(now_ms)
-        except Exception as error:  # A bug of the model ends the run, and not the thread.
-            self._fail(error)
-
-    def _fail(self, error: Exception) -> None:
-        self.served.simulation.fail(error)
-        self._close()
-        self.on_failure()
+        except ModelError:  # It ends the run, and not the thread.
+            self._close()
+            self.on_failure()
 
     def wake(self) -> None:
         """Go on with the cluster, and set the timer for its next event."""

@@ -37,20 +37,33 @@ def run_virtual(
     """
     options.setdefault("is_append_time", True)
     spec = ClusterSpec(brokers=brokers, topics=topics or {}, seed=seed, faults=faults or (), **options)
-    served = ServedCluster(spec)
-    served.begin()
-    loop = VirtualLoop(served, limit_ms)
-    kafka = Kafka(served, lambda action: loop.now(action))
-    with virtual_process(loop, seed):
-        try:
-            asyncio.set_event_loop(loop)
-            result = loop.run_until_complete(_as_coroutine(main(kafka)))
-            checked(kafka, spec)
-            return result
-        finally:
-            _cancel_all(loop)
-            asyncio.set_event_loop(None)
-            loop.close()
+    run = VirtualRun(spec, limit_ms)
+    result = run.complete(main)
+    checked(run.kafka, spec)
+    return result
+
+
+class VirtualRun:
+    """Hold a cluster on virtual time, and run one program against it."""
+
+    def __init__(self, spec: ClusterSpec, limit_ms: int = LIMIT_MS) -> None:
+        self.served = ServedCluster(spec)
+        self.served.begin()
+        self._loop = VirtualLoop(self.served, limit_ms)
+        self._seed = spec.seed
+        self.kafka = Kafka(self.served, self._loop.now)
+
+    def complete(self, main: Callable[[Kafka], Awaitable[T]]) -> T:
+        """Run `main(kafka)` to its end and return its result; call it once."""
+        loop = self._loop
+        with virtual_process(loop, self._seed):
+            try:
+                asyncio.set_event_loop(loop)
+                return loop.run_until_complete(_as_coroutine(main(self.kafka)))
+            finally:
+                _cancel_all(loop)
+                asyncio.set_event_loop(None)
+                loop.close()
 
 
 async def _as_coroutine(awaitable: Awaitable[T]) -> T:

