@@ -51,6 +51,7 @@ _RELEASES: Final = {False: NEWEST.name, True: "3.5"}
 @click.command()
 @idle_beside("--diagram", but=("--format",))
 @idle_without("--diagram", "--format")
+@idle_beside("--app", but=("--seed", "--seeds", "--minutes", "--json", "--shrink"))
 @seed_option()
 @shape_options(
     {
@@ -90,6 +91,11 @@ _RELEASES: Final = {False: NEWEST.name, True: "3.5"}
     metavar="FILE",
     help="Run the faults of a JSON file, as --shrink prints it, in the place of those drawn.",
 )
+@click.option(
+    "--app",
+    metavar="MODULE:MAIN",
+    help="Run `async def main(kafka)` of an asyncio program on virtual time, under drawn faults.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as one JSON object instead of lines.")
 @click.option("--shrink", "shrinks", is_flag=True, help="Find the fewest faults that still break a broken run.")
 @click.option(
@@ -113,6 +119,7 @@ def simulate(
     diagram: str | None,
     form: str,
     plan: Path | None,
+    app: str | None,
     *,
     as_json: bool,
     has_zookeeper: bool,
@@ -136,6 +143,7 @@ def simulate(
       brokerside simulate --zookeeper --kafka 2.8 --seed 18
       brokerside simulate --seed 3 --without strict_min_isr --shrink
       brokerside simulate --seed 3 --without strict_min_isr --plan plan.json
+      brokerside simulate --app my_service:main --seeds 100 --minutes 10
       brokerside simulate --diagram replica --format mermaid
     """
     if diagram is not None:
@@ -143,6 +151,11 @@ def simulate(
         click.echo("\n\n".join(machine_lines(machine, form) for machine in machines))
         return 0
     check_seeds(seed, seeds)
+    if app is not None:
+        # Late: the wire formats are an extra.
+        from replication.testing.app_cli import simulate_app
+
+        return simulate_app(app, seed, seeds, minutes, shrinks=shrinks, as_json=as_json)
     for option, is_given in (("--shrink", shrinks), ("--plan", plan is not None)):
         if is_given and seeds > 1:
             raise UsageError(f"{option} has no effect with --seeds; leave out one of the two")

@@ -110,15 +110,29 @@ def shrink(outcome: Outcome, again: Callable[[tuple[Fault, ...]], Outcome], trie
     """
     assert outcome.is_broken, outcome.options.seed
     codes = {finding.code for finding in outcome.findings}
-    best, part_count, tries = outcome, 2, 0
-    while len(best.plan) > 0 and tries < tries_max:
-        plan = best.plan
+    broken = {outcome.plan: outcome}
+
+    def breaks(plan: tuple[Fault, ...]) -> bool:
+        tried = again(plan)
+        if any(finding.code in codes for finding in tried.findings):
+            broken[plan] = tried
+        return plan in broken
+
+    return broken[smallest_plan(outcome.plan, breaks, tries_max)]
+
+
+def smallest_plan(
+    plan: tuple[Fault, ...], breaks: Callable[[tuple[Fault, ...]], bool], tries_max: int = TRIES_MAX
+) -> tuple[Fault, ...]:
+    """Return the smallest plan found for which `breaks` holds, as it does for `plan`, in at most `tries_max` tries."""
+    part_count, tries = 2, 0
+    while plan and tries < tries_max:
         size = max(1, len(plan) // part_count)
         for start in range(0, len(plan), size):
             tries += 1
-            tried = again(plan[:start] + plan[start + size :])
-            if any(finding.code in codes for finding in tried.findings):
-                best, part_count = tried, max(2, part_count - 1)
+            tried = plan[:start] + plan[start + size :]
+            if breaks(tried):
+                plan, part_count = tried, max(2, part_count - 1)
                 break
             if tries >= tries_max:
                 break
@@ -126,4 +140,4 @@ def shrink(outcome: Outcome, again: Callable[[tuple[Fault, ...]], Outcome], trie
             if size == 1:
                 break
             part_count = min(len(plan), 2 * part_count)
-    return best
+    return plan

@@ -1,5 +1,6 @@
 """Serve a simulated cluster to real clients: on sockets in real time, or to an asyncio program on virtual time.
 
+- app_cli: Run `brokerside simulate --app`.
 - cli: Define `brokerside serve`.
 - serve_options: Read its topics and faults in words.
 - kafka: Hand a cluster to a test: ask it, break it, look at what it holds; `kafka_cluster`.

@@ -3,8 +3,9 @@
 What it decides: which seeds are broken: an invariant of the cluster, a record acknowledged with acks=all that is gone
 without an election that the settings allow, or an error that the application raised.
 
-How: `main(kafka)`, a coroutine function of the application, runs until it returns, at most the given minutes; then all
-faults end, the cluster recovers, and what it acknowledged is looked for. Faults strike from the third second on.
+How: `main(kafka)`, a coroutine function of the application, runs until it returns, at most the given minutes, on the
+cluster that `CLUSTER` of its module describes, a `ClusterSpec`, or on three brokers. Then all faults end, the cluster
+recovers, and what it acknowledged is looked for. Faults strike from the third second on.
 
 Source: ours.
 """
@@ -22,7 +23,7 @@ from broker.errors import UsageError
 from broker.units import MINUTE_MS, SECOND_MS, DurationMs
 from replication.simulation.faults import Fault, draw_plan
 from replication.simulation.options import FaultKind
-from replication.simulation.report import lost_text
+from replication.simulation.report import lost_text, smallest_plan
 from replication.simulation.run import Outcome
 from replication.testing.kafka import Kafka
 from replication.testing.served_cluster import ClusterSpec, ModelError
@@ -94,6 +95,15 @@ class AppOutcome:
         return "; ".join(parts) or "nothing is broken"
 
 
+def spec_of(name: str) -> ClusterSpec:
+    """Return the cluster that the module of `module:function` describes as `CLUSTER`; three brokers without it."""
+    load_app(name)
+    found = getattr(import_module(name.partition(":")[0]), "CLUSTER", ClusterSpec())
+    if not isinstance(found, ClusterSpec):
+        raise UsageError(f"--app {name}: CLUSTER is {found!r}; wanted is a replication.testing.ClusterSpec")
+    return found
+
+
 def load_app(name: str) -> Main:
     """Return the coroutine function `module:function`; raise UsageError if there is none."""
     module_name, _, attribute = name.partition(":")
@@ -140,18 +150,12 @@ def _at_most(main: Main, seconds: float) -> Main:
 
 def shrunk(asked: AppRun, broken: AppOutcome) -> AppOutcome:
     """Return the outcome of the smallest plan found under which the seed still breaks."""
-    best, part_count = broken, 2
-    tries = 0
-    while best.plan and tries < _SHRINK_TRIES_MAX:
-        plan, size = best.plan, max(1, len(best.plan) // part_count)
-        for start in range(0, len(plan), size):
-            tries += 1
-            tried = run_app(asked, plan[:start] + plan[start + size :])
-            if tried.is_broken:
-                best, part_count = tried, max(2, part_count - 1)
-                break
-        else:
-            if size == 1:
-                break
-            part_count = min(len(plan), 2 * part_count)
-    return best
+    found = {broken.plan: broken}
+
+    def breaks(plan: tuple[Fault, ...]) -> bool:
+        tried = run_app(asked, plan)
+        if tried.is_broken:
+            found[plan] = tried
+        return tried.is_broken
+
+    return found[smallest_plan(broken.plan, breaks, _SHRINK_TRIES_MAX)]

@@ -51,6 +51,7 @@ WORLDLY: Final[dict[str, frozenset[str]]] = {
     "log/codecs/compression.py": frozenset({"threading"}),
     "log/codecs/lz4_frame.py": frozenset({"threading"}),
     "replication/testing/app.py": frozenset({"asyncio"}),
+    "replication/testing/app_cli.py": frozenset({"os"}),
     "replication/testing/cli.py": frozenset({"threading"}),
     "replication/testing/client_bugs.py": frozenset({"asyncio"}),
     "replication/testing/sockets.py": frozenset({"asyncio", "threading"}),
@@ -60,8 +61,9 @@ WORLDLY: Final[dict[str, frozenset[str]]] = {
 """Files outside spark_analysis that reach outside the process, and by which of `IO_MODULES`."""
 
 _OF_AN_EXTRA: Final = (
-    "replication/testing/cli.py",
+    "replication/cli/simulate.py",
     "replication/pytest_plugin.py",
+    "replication/testing/cli.py",
     "replication/testing/client_bugs.py",
 )
 """Files that load an extra only where it is asked for."""

@@ -25,7 +25,7 @@ TOP_LEVEL: Final = frozenset({"pyproject.toml", "README.md", "LICENSE", *PACKAGE
 CHANCE: Final = frozenset({"random", "uuid", "secrets"})
 CLOCKS: Final = frozenset({"time", "datetime"})
 WORLDLY_FILES: Final = (
-    *("*/__main__.py", "*/cli.py", "*/cli/*.py", "log/storage/files.py"),
+    *("*/__main__.py", "*/cli.py", "*/*_cli.py", "*/cli/*.py", "log/storage/files.py"),
     *("replication/testing/sockets.py", "replication/testing/virtual_loop.py"),
 )
 """Files that read clocks, the environment and files, beside spark_analysis; chance is a parameter everywhere."""

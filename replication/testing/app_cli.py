@@ -1,0 +1,92 @@
+"""Run `brokerside simulate --app`: an application under drawn faults, many seeds side by side.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from typing import Final
+
+import attrs
+import click
+
+from broker.cli import EXIT_REFUSED, printable
+from broker.wording import counted
+from broker.workers import PROCESS_COST, Advance, in_order
+from log.cli.output import progress
+from replication.simulation.plan_file import plan_json
+from replication.testing.app import AppOutcome, AppRun, run_app, shrunk, spec_of
+
+_HASH_SEED: Final = "PYTHONHASHSEED"
+
+
+def simulate_app(app: str, seed: int, seeds: int, minutes: float, *, shrinks: bool, as_json: bool) -> int:
+    """Run an application for `seeds` seeds from `seed` on; print the broken ones and the count; return the status."""
+    _fix_hashes()
+    logging.lastResort = logging.NullHandler()  # Clients warn of every broker that is away.
+    sys.path.insert(0, os.getcwd())
+    first = AppRun(app=app, seed=seed, minutes=minutes, spec=spec_of(app))
+    asked = [attrs.evolve(first, seed=each) for each in range(seed, seed + seeds)]
+    broken_count = lossy_count = 0
+    with progress("Running", seeds, quiet=False, size_min=2) as advance:
+        for each, found in zip(
+            asked, in_order(_run, asked, cost=lambda _: PROCESS_COST, jobs=None, advance=_nothing), strict=True
+        ):
+            advance(1)
+            broken_count += found.is_broken
+            lossy_count += bool(found.outcome.durability.lost_by_all)
+            if as_json:
+                click.echo(json.dumps(_fields(found)))
+            elif seeds == 1 or found.is_broken or found.outcome.durability.lost_by_all:
+                _print(each, found, shrinks=shrinks and found.is_broken)
+    if not as_json:
+        click.echo(f"{broken_count} of {counted(seeds, 'seed')} broken, {lossy_count} lost records acknowledged by all")
+    return EXIT_REFUSED if broken_count else 0
+
+
+def _run(asked: AppRun, _advance: Advance) -> AppOutcome:
+    logging.lastResort = logging.NullHandler()
+    return run_app(asked)
+
+
+def _nothing(_: int) -> None:
+    pass
+
+
+def _print(asked: AppRun, found: AppOutcome, *, shrinks: bool) -> None:
+    click.echo(f"seed {found.seed}, {counted(len(found.plan), 'fault')}: {found.line()}")
+    click.echo(
+        f"  again: brokerside simulate --app {printable(asked.app)} --seed {found.seed} --minutes {asked.minutes:g}"
+    )
+    if shrinks:
+        smallest = shrunk(asked, found)
+        click.echo(f"  {len(smallest.plan)} of {counted(len(found.plan), 'fault')} enough: {smallest.line()}")
+        for fault in smallest.plan:
+            click.echo(f"    {fault}")
+        click.echo(f"  {plan_json(smallest.plan)}")
+
+
+def _fields(found: AppOutcome) -> dict[str, object]:
+    report = found.outcome.durability
+    return {
+        "seed": found.seed,
+        "is_broken": found.is_broken,
+        "error": found.error,
+        "findings": [str(finding) for finding in found.outcome.findings],
+        "faults": len(found.plan),
+        "acknowledged_by_all": report.acked_count,
+        "lost_by_all": len(report.lost_by_all),
+        "simulated_ms": found.outcome.simulated_ms,
+        "digest": found.outcome.digest,
+    }
+
+
+def _fix_hashes() -> None:
+    """Start this command anew with a fixed seed of Python's hashes, by which clients' sets of texts are ordered."""
+    if os.environ.get(_HASH_SEED, "random") == "random":
+        environment = {**os.environ, _HASH_SEED: "0"}
+        os.execve(sys.executable, [sys.executable, "-m", "spark_analysis", *sys.argv[1:]], environment)  # Not a shell.
