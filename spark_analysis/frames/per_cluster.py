@@ -122,7 +122,7 @@ def named(kernel: Callable[..., Iterator[pa.RecordBatch]], name: str) -> Callabl
     It has no annotations, from which Spark would read another kind of function: batches go in, and batches come out.
     """
 
-    def run(batches):  # type: ignore[no-untyped-def]
+    def run(batches):  # type: ignore[no-untyped-def]  # See the docstring.
         yield from kernel(batches)
         _keep_imports()
 
