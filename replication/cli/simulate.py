@@ -156,11 +156,7 @@ def simulate(
         from replication.testing.app_cli import simulate_app
 
         return simulate_app(app, seed, seeds, minutes, shrinks=shrinks, as_json=as_json)
-    for option, is_given in (("--shrink", shrinks), ("--plan", plan is not None)):
-        if is_given and seeds > 1:
-            raise UsageError(f"{option} has no effect with --seeds; leave out one of the two")
-    if shrinks and as_json:
-        raise UsageError("--shrink has no effect with --json; leave out one of the two")
+    _check_beside(seeds, plan, shrinks=shrinks, as_json=as_json)
     followed = release or _RELEASES[has_zookeeper]
     rules = without(sound(rules_of(followed)), *left_out)
     duration_ms = DurationMs(int(minutes * MINUTE_MS))
@@ -202,6 +198,15 @@ def simulate(
     if shrinks:
         _print_shrunk(outcome, seeded)
     return EXIT_REFUSED
+
+
+def _check_beside(seeds: int, plan: Path | None, *, shrinks: bool, as_json: bool) -> None:
+    """Raise UsageError for options of which one has no effect beside the other."""
+    for option, is_given in (("--shrink", shrinks), ("--plan", plan is not None)):
+        if is_given and seeds > 1:
+            raise UsageError(f"{option} has no effect with --seeds; leave out one of the two")
+    if shrinks and as_json:
+        raise UsageError("--shrink has no effect with --json; leave out one of the two")
 
 
 class _SeededRun:
