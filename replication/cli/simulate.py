@@ -147,8 +147,7 @@ def simulate(
       brokerside simulate --diagram replica --format mermaid
     """
     if diagram is not None:
-        machines = find_machines(diagram)
-        click.echo("\n\n".join(machine_lines(machine, form) for machine in machines))
+        click.echo("\n\n".join(machine_lines(machine, form) for machine in find_machines(diagram)))
         return 0
     check_seeds(seed, seeds)
     if app is not None:

@@ -46,6 +46,7 @@ COMMAND_TIMEOUT_S: Final = 600
 DOCUMENTS: Final = (
     "README.md",
     *(f"{package}/README.md" for package in PACKAGES),
+    "replication/testing/README.md",
     "tests/README.md",
     "tests/benchmarks/README.md",
 )
