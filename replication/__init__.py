@@ -12,7 +12,6 @@
     studies/        Run studies: a grid of settings times seeds, a row a run, a chart.
     testing/        Serve a simulated cluster to real clients, in real time or on virtual time.
     scenarios/      Run named scenarios and compare the outcome with the known one.
-    pytest_plugin   Give tests the fixture `kafka_cluster`.
     strategies      Generate partitions, elections and faults for Hypothesis tests.
     cli/            Run `brokerside simulate` with its options.
 

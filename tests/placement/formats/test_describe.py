@@ -197,7 +197,8 @@ def test_one_absurd_list_does_not_widen_a_large_table(monkeypatch: pytest.Monkey
             "hello\nworld\n",
             "dump:1: not a dump of a known format but a list of names, such as kafka-topics --list or "
             "kafka-consumer-groups --list prints; known are "
-            "kafka-topics, kcat, kafka-reassign-partitions, cruise-control, zookeeper, aws-kafka, rpk (found 'hello')",
+            "kafka-topics, kcat, kafka-reassign-partitions, cruise-control, zookeeper, "
+            "aws-kafka, rpk, brokerside-snapshot (found 'hello')",
         ),
         (
             "Topic: a\tPartition: 0\nTopic: b\tPartition: 0\n",

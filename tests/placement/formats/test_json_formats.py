@@ -202,12 +202,12 @@ def test_keys_of_another_case_are_the_same_keys() -> None:
         (
             '{"topics":["a"]}',
             "dump:1: a JSON object of no known format; known are kafka-topics, kcat, kafka-reassign-partitions, "
-            'cruise-control, zookeeper, aws-kafka, rpk (found \'{"topics": ["a"]}\')',
+            'cruise-control, zookeeper, aws-kafka, rpk, brokerside-snapshot (found \'{"topics": ["a"]}\')',
         ),
         (
             '{"x":1}',
             "dump:1: a JSON object of no known format; known are kafka-topics, kcat, kafka-reassign-partitions, "
-            "cruise-control, zookeeper, aws-kafka, rpk (found '{\"x\": 1}')",
+            "cruise-control, zookeeper, aws-kafka, rpk, brokerside-snapshot (found '{\"x\": 1}')",
         ),
         (
             '{"userTasks":[{"originalResponse":"{"}]}',
@@ -236,7 +236,7 @@ def test_a_named_format_is_held_to_and_an_unknown_one_refused() -> None:
         parse("", format="xml")
     assert str(refused.value) == (
         "format is 'xml'; allowed are kafka-topics, kcat, kafka-reassign-partitions, cruise-control, "
-        "zookeeper, aws-kafka, rpk"
+        "zookeeper, aws-kafka, rpk, brokerside-snapshot"
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -117,6 +118,19 @@ def test_the_clocks_of_the_process_are_virtual_while_it_runs() -> None:
     before_s = time.time()
     assert run_virtual(main) == pytest.approx((3_600, 3_600), abs=0.01)
     assert abs(time.time() - before_s) < 600
+
+
+def test_other_threads_go_on_in_real_time() -> None:
+    async def main(kafka: Kafka) -> None:
+        seen: list[float] = []
+        other = threading.Thread(target=lambda: seen.extend((time.sleep(0), time.time())[1:]))
+        other.start()
+        other.join()
+        assert abs(seen[0] - real_s) < 600
+        assert abs(time.time() - real_s) > 600
+
+    real_s = time.time()
+    run_virtual(main)
 
 
 def test_faults_are_told_apart_by_words() -> None:
