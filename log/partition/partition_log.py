@@ -9,9 +9,11 @@ Source: kafka.log.UnifiedLog, 4.3.1.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final, Self
 
 from broker.entropy import RandomSource
+from broker.errors import RefusedError
 from broker.ids import LeaderEpoch, Offset
 from broker.units import SizeBytes, TimeMs
 from log.batches.build import BatchSpec
@@ -36,7 +38,7 @@ from log.partition.reading import FetchData, Isolation, OffsetPlace, Reading, Re
 from log.partition.recovery import CLEAN_SHUTDOWN, LastShutdown, delete_producer_snapshots, open_log
 from log.partition.retention import Retention, Truncation
 from log.segments.search import FoundOffset
-from log.segments.segment import Segment
+from log.segments.segment import CLOSES_UNTRIMMED_SINCE, Segment
 from log.storage.checkpoints import LEADER_EPOCH_FILE
 from log.storage.protocol import Buffer, Storage
 
@@ -250,11 +252,14 @@ class PartitionLog(LogOffsets):
         self.epochs.path = f"{directory}/{LEADER_EPOCH_FILE}"
 
     def close(self, *, now_ms: TimeMs) -> None:
-        """Run the due tasks, write a snapshot of the producers, trim the indexes and close all files.
+        """Run the due tasks, write a snapshot of the producers, trim the active indexes and close all files.
 
         Deleted files whose delay is not over stay; the next `open` removes them.
         """
         self.local.schedule.run(now_ms)
+        if self.config.release >= CLOSES_UNTRIMMED_SINCE:
+            with suppress(RefusedError):  # An index entry that is refused is dropped.
+                self.local.segments.active.become_inactive()
         self.producers.take_snapshot()
         self.epochs.flush()
         for segment in self.segments:

@@ -133,12 +133,7 @@ class IndexFile(ABC):
         self.path = path
 
     def close(self) -> None:
-        """Trim and close the file."""
-        self.trim()
-        self._file.close()
-
-    def abandon(self) -> None:
-        """Close the file at its reserved size."""
+        """Close the file as it is, with its reserved rest."""
         self._file.close()
 
     def remove(self) -> bool:

@@ -38,6 +38,8 @@ from log.storage.protocol import Buffer
 NO_JITTER: Final = DurationMs(0)
 SEARCHES_BASE_OFFSETS_SINCE: Final = Release("4.1")
 """Since then FileRecords.searchForOffsetFromPosition compares base offsets before last offsets."""
+CLOSES_UNTRIMMED_SINCE: Final = Release("4.4")
+"""Since then LogSegment.close leaves the indexes as they are; LogManager.shutdown trims those of active segments."""
 
 
 class Segment(SegmentFiles):
@@ -48,6 +50,7 @@ class Segment(SegmentFiles):
 
     __slots__ = (
         "_bytes_since_index_entry",
+        "_closes_untrimmed",
         "_first_timestamp_ms",
         "_indexes_each_batch",
         "_max_timestamp",
@@ -67,6 +70,7 @@ class Segment(SegmentFiles):
         self.index_interval_bytes = config.index_interval_bytes
         self._indexes_each_batch = not config.indexes_whole_appends
         self._searches_base_offsets = config.release >= SEARCHES_BASE_OFFSETS_SINCE
+        self._closes_untrimmed = config.release >= CLOSES_UNTRIMMED_SINCE
         self._bytes_since_index_entry = 0
         self._max_timestamp: TimestampOffset | None = None  # Read from the time index when it is first asked for.
         self._first_timestamp_ms: TimeMs | None = None
@@ -318,17 +322,16 @@ class Segment(SegmentFiles):
         self._max_timestamp = None
 
     def close(self) -> None:
-        """Write the last entry of the time index, trim the indexes that were used, sync and close all files.
+        """Sync and close all files; before release 4.4 first add the last time index entry and trim the used indexes.
 
         An index entry that is refused is dropped, as in Kafka, so that every open log can be closed.
         """
-        if self._max_timestamp is not None:
-            with suppress(RefusedError):
-                self.close_time_index()
-        if self._offset_index is not None:
-            self._offset_index.close()
-        if self._time_index is not None:
-            self._time_index.close()
+        if not self._closes_untrimmed:
+            if self._max_timestamp is not None:
+                with suppress(RefusedError):
+                    self.close_time_index()
+            for index in (self._offset_index, self._time_index):
+                if index is not None:
+                    index.trim()
         self.records.sync()
-        self.records.close()
-        self.txn_index.close()
+        self.abandon()

@@ -165,7 +165,7 @@ class SegmentFiles:
         self.records.close()
         for index in (self._offset_index, self._time_index):
             if index is not None:
-                index.abandon()
+                index.close()
         self.txn_index.close()
 
     def delete_files(self) -> None:

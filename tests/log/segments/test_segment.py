@@ -20,11 +20,12 @@ from log.batches.record_columns import BatchRun
 from log.errors import IllegalArgumentError, SegmentOffsetOverflowError
 from log.log_config import LogConfig
 from log.record import Record, TimestampOffset
-from log.segments.file_names import TIME_INDEX
+from log.segments.file_names import OFFSET_INDEX, TIME_INDEX
 from log.segments.rolling import PendingAppend, count_before_roll, fits_relative, new_base_offset, should_roll
 from log.segments.search import BatchPlace, first_ending_at_or_after
 from log.segments.segment import Segment
 from log.segments.segment_files import SegmentPlace
+from log.segments.time_index import time_index_entries
 from log.strategies import Written, streams
 from tests.log.made import DIRECTORY, NOW, batch, config, memory, put, segment
 
@@ -98,10 +99,23 @@ def test_an_offset_that_an_index_cannot_hold_is_refused_before_anything_is_writt
 
 
 def test_a_last_entry_that_the_time_index_refuses_is_left_out_of_a_closed_segment() -> None:
-    made = segment(base_offset=5)
+    made = segment(attrs.evolve(config(), release=Release("4.3")), base_offset=5)
     made.append(batch(), last_offset=Offset(5), max_timestamp=TimestampOffset(NOW, Offset(4)))
     made.close()
     assert made.place.storage.read(made.place.path(TIME_INDEX)) == b""
+
+
+@pytest.mark.parametrize(("release", "sizes"), [("4.3", (0, 12)), ("4.4", (1000, 996))])
+def test_closing_a_segment_trims_its_indexes_before_release_4_4(release: str, sizes: tuple[int, int]) -> None:
+    """In 4.4.0 AbstractIndex.close only unmaps the file, and LogSegment.close adds no entry either."""
+    made = segment(attrs.evolve(config(index_interval_bytes=4096), release=Release(release)))
+    put(made, batch(3))
+    assert made.offset_index.entry_count == made.time_index.entry_count == 0
+    made.close()
+    storage, place = made.place.storage, made.place
+    assert tuple(storage.size_bytes(place.path(kind)) for kind in (OFFSET_INDEX, TIME_INDEX)) == sizes
+    timestamps = time_index_entries(storage.read(place.path(TIME_INDEX)), 0).timestamps
+    assert timestamps[timestamps > 0].tolist() == ([NOW + 2] if release == "4.3" else [])
 
 
 @given(counts=COUNTS, gap=st.integers(0, 3), interval=st.sampled_from([0, 100, 250]), target=st.integers(40, 120))
