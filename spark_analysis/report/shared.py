@@ -1,12 +1,13 @@
 """Count the partitions that each two brokers share, broker by broker in rack order.
 
 Up to `TABLE_BROKERS_MAX` brokers are a table with the numbers in it, shaded in six steps up to the largest; more
-brokers are one sentence, and table `pairs` has every pair.
+brokers are an image of one dot a pair.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Final
 
 import attrs
@@ -15,20 +16,25 @@ from numpy.typing import NDArray
 
 from spark_analysis.report.figures import count, decimal, plural
 from spark_analysis.report.model import PairCounts
+from spark_analysis.report.pair_image import brokers_per_dot, pair_image
 from spark_analysis.report.rows import BrokerLoad
 
 __all__ = ("shared_of",)
 
 TABLE_BROKERS_MAX: Final = 14
 _LEVELS_MAX: Final = 6
+_RACKS_NAMED_MAX: Final = 12
 
 
 @attrs.frozen
 class Shared:
-    """Hold the matrix of shared partitions, the level of each cell, none of both for many brokers, and a sentence."""
+    """Hold the matrix of shared partitions and the level of each cell, or an image for many brokers, and a sentence."""
 
     counts: list[list[int]]
     levels: list[list[int]]
+    image: str
+    axes: str
+    """Which brokers the rows and columns of the image are."""
     words: str
 
 
@@ -39,9 +45,9 @@ def shared_of(brokers: Sequence[BrokerLoad], pairs: PairCounts) -> Shared | None
     matrix = shared_matrix(brokers, pairs)
     words = pairs_in_words(brokers, matrix)
     if len(brokers) > TABLE_BROKERS_MAX:
-        return Shared([], [], words)
+        return Shared([], [], pair_image(matrix), _axes(brokers), words)
     levels = -(-matrix * _LEVELS_MAX // max(int(matrix.max()), 1))
-    return Shared(matrix.tolist(), levels.tolist(), words)
+    return Shared(matrix.tolist(), levels.tolist(), "", "", words)
 
 
 def shared_matrix(brokers: Sequence[BrokerLoad], pairs: PairCounts) -> NDArray[np.int64]:
@@ -53,6 +59,23 @@ def shared_matrix(brokers: Sequence[BrokerLoad], pairs: PairCounts) -> NDArray[n
         if one in place and other in place:
             matrix[place[one], place[other]] = matrix[place[other], place[one]] = shared
     return matrix
+
+
+def _axes(brokers: Sequence[BrokerLoad]) -> str:
+    """Return what a dot stands for, and the brokers of each rack in the order of rows and columns."""
+    step = brokers_per_dot(len(brokers))
+    dot = "A dot is a pair of brokers" if step == 1 else f"A dot is the mean over {step} by {step} brokers"
+    racks = [
+        f"{'no rack' if rack is None else rack} ({ids[0]}{f' to {ids[-1]}' if len(ids) > 1 else ''})"
+        for rack, ids in ((rack, [one.broker_id for one in each]) for rack, each in groupby(brokers, _rack))
+    ]
+    listed = ", ".join(racks[:_RACKS_NAMED_MAX]) + (" and more" if len(racks) > _RACKS_NAMED_MAX else "")
+    return f"{dot}; darker: more partitions in common. From the top and from the left: {listed}."
+
+
+def _rack(broker: BrokerLoad) -> str | None:
+    rack: str | None = broker.rack
+    return rack
 
 
 def pairs_in_words(brokers: Sequence[BrokerLoad], matrix: NDArray[np.int64]) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import re
+import struct
+import zlib
 
 import attrs
 import numpy as np
@@ -111,3 +114,44 @@ def test_many_brokers_have_the_sentence_alone_and_one_broker_nothing() -> None:
     assert found is not None
     assert (found.counts, found.words.startswith("Brokers 0 and 3 share most: 6 partitions")) == ([], True)
     assert shared_of(brokers_of([1]), pairs_of({(0, 3): 6})) is None
+
+
+def pixels_of(image: str) -> list[list[int]]:
+    """Return the levels in a stored, palette PNG of a data URI, row by row."""
+    data = base64.b64decode(image.removeprefix("data:image/png;base64,"))
+    chunks, at = {}, 8
+    while at < len(data):
+        (size,), name = struct.unpack(">I", data[at : at + 4]), data[at + 4 : at + 8]
+        chunks[name], check = data[at + 8 : at + 8 + size], data[at + 8 + size : at + 12 + size]
+        assert zlib.crc32(name + chunks[name]) == int.from_bytes(check, "big")
+        at += 12 + size
+    side = int.from_bytes(chunks[b"IHDR"][:4], "big")
+    rows = zlib.decompress(chunks[b"IDAT"])
+    assert (data[:8], len(rows)) == (b"\x89PNG\r\n\x1a\n", side * (side + 1))
+    return [list(rows[row * (side + 1) + 1 : (row + 1) * (side + 1)]) for row in range(side)]
+
+
+def test_many_brokers_are_an_image_of_one_dot_a_pair_in_rack_order() -> None:
+    brokers = brokers_of([1] * 16)
+    found = shared_of(brokers, pairs_of({(0, 2): 6, (0, 1): 1, (13, 15): 3}))
+    assert found is not None
+    place = {broker.broker_id: row for row, broker in enumerate(brokers)}
+    levels = pixels_of(found.image)
+    assert [levels[place[one]][place[other]] for one, other in ((0, 2), (2, 0), (0, 1), (13, 15), (4, 5))] == [
+        *(6, 6),
+        *(1, 3, 0),
+    ]
+    assert sum(map(sum, levels)) == 2 * (6 + 1 + 3)
+    assert found.counts == []
+    assert found.axes == (
+        "A dot is a pair of brokers; darker: more partitions in common. "
+        "From the top and from the left: r0 (0 to 14), r1 (1 to 15)."
+    )
+
+
+def test_very_many_brokers_are_means_over_several() -> None:
+    found = shared_of(brokers_of([1] * 300, racks=1), pairs_of({(0, 1): 3, (0, 3): 9}))
+    assert found is not None
+    levels = pixels_of(found.image)
+    assert (len(levels), levels[0][0], levels[0][1], levels[1][0], levels[1][1]) == (100, 6, 6, 6, 0)
+    assert found.axes.startswith("A dot is the mean over 3 by 3 brokers")
