@@ -59,6 +59,14 @@ def read_subscription(data: bytes) -> Subscription:
     )
 
 
+def read_topics(data: bytes) -> tuple[str, ...]:
+    """Return the topics of a subscription, as a coordinator reads them: nothing behind version 0 is looked at."""
+    reader = Reader(data, source="subscription")
+    reader.number(Kind.INT16)
+    topics: tuple[str, ...] = read_message(SUBSCRIPTION, reader, version=0)["topics"]
+    return topics
+
+
 def write_assignment(partitions: Iterable[TopicPartition]) -> bytes:
     """Return the bytes of one member's assignment, as the leader sends them in SyncGroup."""
     return write_versioned(ASSIGNMENT, {"assignedPartitions": _by_topic(partitions)}, version=_VERSION)

@@ -30,7 +30,6 @@ import attrs
 
 from broker.entropy import RandomSource
 from broker.error_codes import ErrorCode
-from broker.errors import CorruptDataError
 from broker.group.classic import (
     ClassicCoordinator,
     ClassicGroup,
@@ -49,6 +48,7 @@ from broker.group.classic import (
 )
 from broker.group.classic import Output as ClassicOutput
 from broker.group.classic.group import CONSUMER
+from broker.group.classic.outbox import join_error_of_consumer_group
 from broker.group.consumer import (
     ConsumerCoordinator,
     ConsumerGroup,
@@ -57,7 +57,7 @@ from broker.group.consumer import (
     GroupContext,
     new_group,
 )
-from broker.group.members import Departure, GroupRecord, MemberId
+from broker.group.members import UNKNOWN_MEMBER, Departure, GroupRecord, MemberId, random_uuid
 from broker.group.messages import (
     DeleteGroupRequest,
     DeleteGroupResponse,
@@ -69,7 +69,6 @@ from broker.group.messages import (
     OffsetFetchResponse,
 )
 from broker.group.offsets import CommittedOffsets, ExpiryRule, OffsetOptions
-from broker.group.protocol import read_subscription
 from broker.group.records import CommittedOffset, OffsetKey
 from broker.ids import Offset
 from broker.units import MINUTE_MS, TimeMs
@@ -242,13 +241,10 @@ class GroupService:
                 self._delete(ticket)
             case OffsetDeleteRequest():
                 self._delete_offsets(ticket, request)
+            case JoinGroupRequest():
+                self._join(attrs.evolve(request, ticket=ticket), now_ms)
             case _:
-                if isinstance(request, JoinGroupRequest) and self.consumer.group.members:
-                    refusal = JoinGroupResponse(ticket=ticket, error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-                    self._outputs.append(Reply(ticket, refusal))
-                else:
-                    self._has_been_asked |= isinstance(request, JoinGroupRequest) and not request.member_id
-                    self._take(self.classic.handle(attrs.evolve(request, ticket=ticket), now_ms))
+                self._take(self.classic.handle(attrs.evolve(request, ticket=ticket), now_ms))
         return self._given()
 
     def advance(self, now_ms: TimeMs) -> tuple[Output, ...]:
@@ -305,21 +301,39 @@ class GroupService:
                 self._outputs.append(Reply(output.ticket, output))
 
     def _store(self, store: Store) -> None:
-        self._append((store.record,), lambda error, now_ms: self._take(self.classic.stored(store.token, error, now_ms)))
+        classic = self.classic
+        self._append((store.record,), lambda error, now_ms: self._take(classic.stored(store.token, error, now_ms)))
+
+    def _join(self, request: JoinGroupRequest, now_ms: TimeMs) -> None:
+        """Join the classic group; it takes the place of a consumer group that is empty."""
+        ticket, member_id, error = request.ticket, request.member_id, ErrorCode.NONE
+        if self.consumer.group.members:
+            error = join_error_of_consumer_group(request)
+            is_named = error is ErrorCode.MEMBER_ID_REQUIRED
+            member_id = MemberId(random_uuid(self._entropy)) if is_named else UNKNOWN_MEMBER
+        elif not self.consumer.group.is_new:
+            self._forget_consumer_group()
+        if member_id and not self.is_known:
+            error = ErrorCode.UNKNOWN_MEMBER_ID
+        if error is not ErrorCode.NONE:
+            self._outputs.append(Reply(ticket, JoinGroupResponse(ticket=ticket, error=error, member_id=member_id)))
+            return
+        self._has_been_asked |= not member_id
+        self._take(self.classic.handle(request, now_ms))
 
     def _heartbeat(self, ticket: Ticket, request: ConsumerGroupHeartbeatRequest, now_ms: TimeMs) -> None:
-        member_id, epoch = request.member_id, request.epoch
-        if self.classic.group.members:
-            refusal = ConsumerGroupHeartbeatResponse(
-                error=ErrorCode.GROUP_ID_NOT_FOUND, member_id=member_id, epoch=epoch
-            )
-            self._outputs.append(Reply(ticket, refusal))
+        refusal = ConsumerGroupHeartbeatResponse(member_id=request.member_id, epoch=request.epoch)
+        if self.classic.group.state is not GroupState.EMPTY:
+            self._outputs.append(Reply(ticket, attrs.evolve(refusal, error=ErrorCode.GROUP_ID_NOT_FOUND)))
             return
+        was_new = self.consumer.group.is_new
         found = self.consumer.handle(request, now_ms)
+        if was_new and found.answer.error is ErrorCode.NONE:
+            self._forget_classic_group()  # It is empty, and the consumer group takes its place.
 
         def answer(error: ErrorCode) -> None:
-            refusal = ConsumerGroupHeartbeatResponse(error=_error_of_append(error), member_id=member_id, epoch=epoch)
-            self._outputs.append(Reply(ticket, found.answer if error is ErrorCode.NONE else refusal))
+            refused = attrs.evolve(refusal, error=_error_of_append(error))
+            self._outputs.append(Reply(ticket, found.answer if error is ErrorCode.NONE else refused))
 
         if found.group != self._kept:
             self._keep_group(answer)
@@ -336,7 +350,7 @@ class GroupService:
         before, self._kept = self._kept, self.consumer.group
 
         def finish(error: ErrorCode, now_ms: TimeMs) -> None:
-            if error not in (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT):
+            if error not in (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT) and not self.consumer.group.is_new:
                 self.consumer.revert(before)
                 self._kept = before
             then(error)
@@ -369,7 +383,8 @@ class GroupService:
             self._outputs.append(Reply(ticket, OffsetCommitResponse((error,) * len(request.commits))))
             return
         self._has_been_asked |= request.generation < 0
-        self._keep_alive(request, now_ms)
+        if not self.is_consumer_group:
+            self.classic.renew_session(request.member_id, now_ms)
         records, errors = self.offsets.records(self.group_id, request.commits, now_ms)
         entries = tuple(OffsetRecord(key, value) for key, value in records)
 
@@ -382,11 +397,6 @@ class GroupService:
                 self._outputs.append(Reply(ticket, OffsetCommitResponse((_error_of_append(failure),) * len(errors))))
 
         self._append(entries, answer)
-
-    def _keep_alive(self, request: OffsetCommitRequest, now_ms: TimeMs) -> None:
-        """Renew the session of a classic member that commits offsets, as a heartbeat would."""
-        if not self.is_consumer_group:
-            self.classic.renew_session(request.member_id, now_ms)
 
     def _apply(self, entry: OffsetRecord) -> None:
         self.offsets.apply(entry.key, entry.value, Offset(self._end_offset))
@@ -425,20 +435,25 @@ class GroupService:
         self._append((*offsets, GroupRemoval(self.group_id)), answer)
 
     def _forget_group(self) -> None:
+        self._forget_classic_group()
+        self._forget_consumer_group()
+
+    def _forget_classic_group(self) -> None:
         self._has_been_asked = False
-        context = self.consumer.context
         self.classic = ClassicCoordinator(ClassicGroup(self.group_id), self.classic.options, self._entropy)
-        self.consumer.group = self._kept = new_group(self.group_id, context.options.release)
+
+    def _forget_consumer_group(self) -> None:
+        self.consumer.group = self._kept = new_group(self.group_id, self.consumer.context.options.release)
 
     def _delete_offsets(self, ticket: Ticket, request: OffsetDeleteRequest) -> None:
         """Delete the offsets of partitions to whose topics no member subscribes (KIP-496)."""
-        subscribed = self._subscribed()
-        if not self.is_known or subscribed is None:
+        group, subscribed = self.classic.group, self._subscribed()
+        if not self.is_known or (group.members and group.protocol_type != CONSUMER):
             error = ErrorCode.NON_EMPTY_GROUP if self.is_known else ErrorCode.GROUP_ID_NOT_FOUND
             self._outputs.append(Reply(ticket, OffsetDeleteResponse(error=error)))
             return
         errors = tuple(
-            ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if each.topic in subscribed else ErrorCode.NONE
+            ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if subscribed is None or each.topic in subscribed else ErrorCode.NONE
             for each in request.partitions
         )
         held = self.offsets.of_group(self.group_id)
@@ -456,28 +471,16 @@ class GroupService:
         self._append(entries, answer)
 
     def _subscribed(self) -> frozenset[str] | None:
-        """Return the topics that members subscribe to; None for members that are no consumers."""
+        """Return the topics that members subscribe to; None if they may be any, as before a first generation."""
         if self.is_consumer_group:
             return self.consumer.group.subscribed_topics()
-        group = self.classic.group
-        if not group.members:
-            return frozenset()
-        return (self._topics_of_classic_members() or frozenset()) if group.protocol_type == CONSUMER else None
+        return self.classic.group.subscribed_topics if self.classic.group.protocol_type == CONSUMER else frozenset()
 
     def expiry_rule(self) -> ExpiryRule | None:
         """Return the rule by which the group's offsets expire now; None if they do not expire."""
         if self.is_consumer_group:
             return ExpiryRule(kept_topics=self.consumer.group.subscribed_topics())
-        return self.classic.group.expiry_rule(self._topics_of_classic_members())
-
-    def _topics_of_classic_members(self) -> frozenset[str] | None:
-        """Return the topics that classic members subscribe to; None if they exchange something else."""
-        group = self.classic.group
-        try:
-            found = [read_subscription(member.metadata(group.protocol_name)) for member in group.members.values()]
-        except CorruptDataError:
-            return None
-        return frozenset(topic for subscription in found for topic in subscription.topics)
+        return self.classic.group.expiry_rule(self.classic.group.subscribed_topics)
 
     def _expire(self, now_ms: TimeMs) -> None:
         entries = tuple(

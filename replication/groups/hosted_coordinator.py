@@ -63,7 +63,7 @@ class HostedCoordinator:
     def __init__(self, host: Host, options: HostedRoleOptions, clock: Clock, entropy: RandomSource) -> None:
         self.host = host
         self.shards: dict[int, Shard] = {}
-        self._options = options
+        self.options = options
         self._clock = clock
         self._entropy = entropy
         self._ends = BrokerEnds(host.broker)
@@ -94,11 +94,11 @@ class HostedCoordinator:
 
     def on_gained(self, partition: int, leader_epoch: LeaderEpoch, now_ms: TimeMs, out: Outbox) -> None:
         """Begin to read a partition that the broker now leads, unless it is being read already."""
-        if not self._options.layout.is_internal(partition) or partition in self.shards:
+        if not self.options.layout.is_internal(partition) or partition in self.shards:
             return
         self._shard_count += 1
         number = self._shard_count
-        options = self._options
+        options = self.options
         topics = options.service.context.topics
         self.shards[partition] = Shard(partition, number, options.service, topics, self._entropy, self._ends.answer)
         delay_ms = 1 + self._entropy.next_int_bound(options.load_ms_max)
@@ -112,7 +112,7 @@ class HostedCoordinator:
 
     @property
     def _now_ms(self) -> TimeMs:
-        return TimeMs(self._options.wall_clock_ms + self._clock.now_ms())
+        return TimeMs(self.options.wall_clock_ms + self._clock.now_ms())
 
     def _on_shard_message(self, shard: Shard, message: ProduceResponse | ShardDue | ShardRead, out: Outbox) -> None:
         if isinstance(message, ProduceResponse):
@@ -131,7 +131,7 @@ class HostedCoordinator:
             self._on_group_request(caller, group_id, request, out)
 
     def _on_group_request(self, caller: Caller, group_id: str, request: ServiceRequest, out: Outbox) -> None:
-        shard = self.shards.get(self._options.layout.of_group(group_id))
+        shard = self.shards.get(self.options.layout.of_group(group_id))
         if shard is None:
             response: ServiceResponse = refusal(request, _NO_TICKET, ErrorCode.NOT_COORDINATOR)
             self._ends.answer(caller, response, out)
@@ -139,11 +139,11 @@ class HostedCoordinator:
             shard.handle(self.host, (caller, group_id, request), self._now_ms, out)
 
     def _found(self, group_id: str) -> Response:
-        known = self.host.image.partitions.get(self._options.layout.of_group(group_id))
+        known = self.host.image.partitions.get(self.options.layout.of_group(group_id))
         if known is None or known.leader == NO_LEADER:
             return FindCoordinatorResponse(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return FindCoordinatorResponse(known.leader)
 
     def _topics(self, ask: TopicMetadataRequest) -> Response:
-        counts = self._options.service.context.topics
+        counts = self.options.service.context.topics
         return TopicMetadataResponse({topic: counts[topic] for topic in ask.topics if topic in counts})

@@ -1,8 +1,9 @@
 """Write groups and offsets as records of `__consumer_offsets`, and read the log of such a partition.
 
 Constraints: a consumer group is written as what has changed since it was written last, so the journal must see every
-append that succeeds. The entries of one append are one batch. A partition is read to its end, beyond the high
-watermark, as its leader will commit those records too, or lose them.
+append that succeeds. A group is written after the tombstones of an empty one of the other protocol. The entries of one
+append are one batch. A partition is read to its end, beyond the high watermark, as its leader will commit those records
+too, or lose them.
 
 Source: Kafka CoordinatorLoaderImpl, CoordinatorPartitionWriter and GroupCoordinatorRecordHelpers, 4.3.1.
 """
@@ -17,6 +18,7 @@ import attrs
 from broker.group.classic import GroupRecord
 from broker.group.consumer import ConsumerGroup
 from broker.group.consumer.records import (
+    EPOCH,
     ConsumerGroupKey,
     ConsumerGroupRecord,
     TopicIds,
@@ -80,6 +82,7 @@ class Journal:
         self._topics = set(topics)
         self._ids = _ids_of(self._topics)
         self._written: dict[str, ConsumerGroup] = {}
+        self._classic: set[str] = set()
 
     def records(self, entries: tuple[GroupEntry, ...]) -> tuple[OffsetsRecord, ...]:
         """Return the records that write `entries`; none if nothing has changed."""
@@ -88,10 +91,16 @@ class Journal:
     def written(self, entries: tuple[GroupEntry, ...]) -> None:
         """Record that the records of `entries` stand in the partition."""
         for entry in entries:
-            if isinstance(entry, ConsumerGroup):
-                self._written[entry.group_id] = entry
-            elif isinstance(entry, GroupRemoval):
-                self._written.pop(entry.group_id, None)
+            match entry:
+                case ConsumerGroup():
+                    self._written[entry.group_id] = entry
+                    self._classic.discard(entry.group_id)
+                case GroupRecord():
+                    self._written.pop(entry.group_id, None)
+                    self._classic.add(entry.group_id)
+                case GroupRemoval():
+                    self._written.pop(entry.group_id, None)
+                    self._classic.discard(entry.group_id)
 
     def read(self, records: Iterable[tuple[Offset, OffsetsRecord]], high_watermark: Offset) -> dict[str, StoredGroup]:
         """Return the groups in the records, by group id; raise CorruptDataError for a record in another form."""
@@ -99,6 +108,7 @@ class Journal:
         for offset, record in records:
             self._read_one(groups, record, offset, is_committed=offset < high_watermark)
         self._written = {name: each.consumer for name, each in groups.items() if each.consumer is not None}
+        self._classic = {name for name, each in groups.items() if each.classic is not None}
         return groups
 
     def _read_one(
@@ -123,23 +133,30 @@ class Journal:
     def _read_consumer(self, groups: dict[str, StoredGroup], key: ConsumerGroupKey, value: bytes | None) -> None:
         group = groups.setdefault(key.group_id, StoredGroup())
         known = group.consumer if group.consumer is not None else ConsumerGroup(group_id=key.group_id)
-        group.consumer = applied(known, ConsumerGroupRecord(key, value), self._ids)
+        is_gone = key.version == EPOCH and value is None
+        group.consumer = None if is_gone else applied(known, ConsumerGroupRecord(key, value), self._ids)
 
     def _records_of(self, entry: GroupEntry) -> Iterator[OffsetsRecord]:
         match entry:
             case GroupRecord():
+                yield from self._tombstones(entry.group_id)
                 yield OffsetsRecord(GroupKey(entry.group_id).to_bytes(), write_group(entry))
             case OffsetRecord():
                 yield OffsetsRecord(entry.key.to_bytes(), None if entry.value is None else entry.value.to_bytes())
             case GroupRemoval():
                 yield OffsetsRecord(GroupKey(entry.group_id).to_bytes(), None)
-                if entry.group_id in self._written:
-                    yield from (OffsetsRecord(key.to_bytes(), None) for key in group_keys(entry.group_id))
+                yield from self._tombstones(entry.group_id)
             case ConsumerGroup():
+                if entry.group_id in self._classic:
+                    yield OffsetsRecord(GroupKey(entry.group_id).to_bytes(), None)
                 self._add_topics(entry.topics)
                 before = self._written.get(entry.group_id, ConsumerGroup(group_id=entry.group_id))
                 for record in changes(before, entry, self._ids):
                     yield OffsetsRecord(record.key.to_bytes(), record.value)
+
+    def _tombstones(self, group_id: str) -> Iterator[OffsetsRecord]:
+        if group_id in self._written:
+            yield from (OffsetsRecord(key.to_bytes(), None) for key in group_keys(group_id))
 
     def _add_topics(self, topics: Collection[str]) -> None:
         if not self._topics.issuperset(topics):

@@ -87,7 +87,7 @@ def describe_groups(call: Call, out: Outbox) -> None:
 
 
 def _described(service: GroupService) -> dict[str, object]:
-    """Return a classic group; what its members exchange is shown while it is stable."""
+    """Return a classic group; what its members subscribe to is shown while it is stable."""
     group = service.classic.group
     is_stable = group.state is GroupState.STABLE
     members = [
@@ -97,7 +97,7 @@ def _described(service: GroupService) -> dict[str, object]:
             "client_id": member.client_id,
             "client_host": member.client_host,
             "member_metadata": member.metadata(group.protocol_name) if is_stable else b"",
-            "member_assignment": member.assignment if is_stable else b"",
+            "member_assignment": member.assignment,
         }
         for member in group.ordered()
     ]
@@ -147,7 +147,7 @@ def _member(topics: Topics, group: ConsumerGroup, member_id: MemberId) -> Values
         "client_host": _HOST,
         "subscribed_topic_names": sorted(member.subscribed_topics),
         "subscribed_topic_regex": "",
-        "assignment": {"topic_partitions": _by_topic(topics, member.assigned)},
+        "assignment": {"topic_partitions": _by_topic(topics, member.assigned | member.revoking)},
         "target_assignment": {"topic_partitions": _by_topic(topics, group.target.get(member_id, ()))},
         "member_type": _CONSUMER_MEMBER,
     }

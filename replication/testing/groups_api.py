@@ -24,7 +24,7 @@ from broker.group.classic import (
     Ticket,
 )
 from broker.group.consumer import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
-from broker.group.consumer.heartbeats import is_well_formed
+from broker.group.consumer.heartbeats import request_error
 from broker.group.members import InstanceId, MemberId
 from broker.group.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse
 from broker.group.offsets import Commit
@@ -130,11 +130,6 @@ def join_group(call: Call, out: Outbox) -> None:
         knows_two_steps=version >= _KNOWS_TWO_STEPS_SINCE,
         can_skip_assignment=version >= _SKIPS_ASSIGNMENT_SINCE,
     )
-
-    if body.member_id and service_of(call.gateway, body.group_id) is None:
-        refused = {"error_code": ErrorCode.UNKNOWN_MEMBER_ID, "generation_id": -1, "member_id": body.member_id}
-        call.answer({**refused, **_no_protocol(version)}, out)
-        return
 
     def answer(response: Any, out: Outbox) -> None:
         assert isinstance(response, JoinGroupResponse), response
@@ -254,8 +249,9 @@ def consumer_group_heartbeat(call: Call, out: Outbox) -> None:
         owned=None if body.topic_partitions is None else frozenset(_owned(gateway, body.topic_partitions)),
     )
 
-    if not body.group_id or not is_well_formed(asked):
-        call.answer({"error_code": ErrorCode.INVALID_REQUEST}, out)
+    error = request_error(asked, coordinator_of(gateway).options.service.context)
+    if not body.group_id or error is not ErrorCode.NONE:
+        call.answer({"error_code": error if body.group_id else ErrorCode.INVALID_REQUEST}, out)
         return
 
     def answer(response: Any, out: Outbox) -> None:

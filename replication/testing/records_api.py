@@ -93,12 +93,13 @@ class _Produce:
 def produce(call: Call, out: Outbox) -> None:
     """Append the batches of each partition; answer when the last is committed, or as acks say."""
     body = call.request.body
-    asked = [(topic.name, each.index, each.records) for topic in body.topic_data for each in topic.partition_data]
+    # Of a partition that is named twice, the last batches count.
+    asked = {(topic.name, each.index): each.records for topic in body.topic_data for each in topic.partition_data}
     gathered = _Produce(call, len(asked))
     if not asked:
         gathered.finish(out)
-    for name, index, records in asked:
-        _append(call, gathered, (name, index), bytes(records or b""), out)
+    for place, records in asked.items():
+        _append(call, gathered, place, bytes(records or b""), out)
 
 
 def _append(call: Call, gathered: _Produce, place: tuple[str, int], records: bytes, out: Outbox) -> None:

@@ -318,10 +318,12 @@ class ClassicCoordinator:
         group.generation += 1
         if not group.members:
             group.protocol_name = None
+            group.read_subscriptions()
             group.move(GroupInput.NOBODY_JOINED, self.now_ms)
             self._outbox.store({}, lambda error: None)
             return
         group.protocol_name = group.select_protocol()
+        group.read_subscriptions()
         group.move(GroupInput.JOINED, self.now_ms)
         for member in group.ordered():
             if member.join_ticket is not None:

@@ -11,6 +11,7 @@ from typing import Final
 import attrs
 
 from broker.error_codes import ErrorCode
+from broker.errors import CorruptDataError
 from broker.group.classic.messages import (
     GROUP_TRANSITIONS,
     GroupInput,
@@ -27,6 +28,7 @@ from broker.group.members import (
     StoredMember,
 )
 from broker.group.offsets import ExpiryRule
+from broker.group.protocol import read_topics
 from broker.java.string_hash import java_map_order
 from broker.machines import step
 from broker.units import DurationMs, TimeMs
@@ -117,6 +119,8 @@ class ClassicGroup:
     pending_joins: set[MemberId] = attrs.field(factory=set)
     pending_syncs: set[MemberId] = attrs.field(factory=set)
     new_member_added: bool = False
+    subscribed_topics: frozenset[str] | None = None
+    """The topics to which the members of the present generation subscribe; None if they exchange something else."""
 
     @classmethod
     def of_record(cls, record: GroupRecord) -> ClassicGroup:
@@ -132,6 +136,7 @@ class ClassicGroup:
         )
         for stored in record.members:
             group.add(Member.stored(stored, record))
+        group.read_subscriptions()
         return group
 
     def move(self, event: GroupInput, now_ms: TimeMs) -> None:
@@ -182,6 +187,15 @@ class ClassicGroup:
     def _common_protocols(self) -> set[str]:
         supported = Counter(name for member in self.members.values() for name in {p.name for p in member.protocols})
         return {name for name, count in supported.items() if count == len(self.members)}
+
+    def read_subscriptions(self) -> None:
+        """Read the topics of the members, as a generation begins."""
+        try:
+            found = [read_topics(member.metadata(self.protocol_name)) for member in self.members.values()]
+        except CorruptDataError:
+            self.subscribed_topics = None
+        else:
+            self.subscribed_topics = frozenset(topic for topics in found for topic in topics)
 
     def add(self, member: Member) -> None:
         """Add a member; the first member becomes the leader and sets the protocol type."""

@@ -89,10 +89,9 @@ def handle_heartbeat(
 
 def heartbeat_error(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, context: GroupContext) -> ErrorCode:
     """Return the error that refuses `request`, in the order of Kafka's checks; NONE if it is accepted."""
-    if not is_well_formed(request):
-        return ErrorCode.INVALID_REQUEST
-    if request.assignor is not None and all(request.assignor != known.name for known in context.assignors):
-        return ErrorCode.UNSUPPORTED_ASSIGNOR
+    error = request_error(request, context)
+    if error is not ErrorCode.NONE:
+        return error
     is_leaving = request.epoch in (LEAVING_EPOCH, STATIC_LEAVING_EPOCH)
     is_member = request.member_id in group.members
     if not is_leaving and len(group.members) >= context.options.size_max and not is_member:
@@ -114,7 +113,16 @@ def heartbeat_error(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest
     return ErrorCode.NONE if is_let_in else ErrorCode.FENCED_MEMBER_EPOCH
 
 
-def is_well_formed(request: ConsumerGroupHeartbeatRequest) -> bool:
+def request_error(request: ConsumerGroupHeartbeatRequest, context: GroupContext) -> ErrorCode:
+    """Return the error with which any broker refuses a heartbeat, whether it coordinates the group or not."""
+    if not _is_well_formed(request):
+        return ErrorCode.INVALID_REQUEST
+    if request.assignor is not None and all(request.assignor != known.name for known in context.assignors):
+        return ErrorCode.UNSUPPORTED_ASSIGNOR
+    return ErrorCode.NONE
+
+
+def _is_well_formed(request: ConsumerGroupHeartbeatRequest) -> bool:
     """Return whether a heartbeat can be one of some member, whatever the group."""
     if request.epoch < STATIC_LEAVING_EPOCH or request.instance_id == "" or request.rack == "":
         return False

@@ -32,7 +32,14 @@ from broker.group.consumer import (
 )
 from broker.group.consumer.member import STATIC_LEAVING_EPOCH
 from broker.group.members import Departure, InstanceId, MemberId
-from broker.group.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse
+from broker.group.messages import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
 from broker.group.offsets import Commit, OffsetOptions
 from broker.group.protocol import Subscription, write_assignment
 from broker.group.service import (
@@ -479,3 +486,82 @@ def test_a_consumer_group_keeps_the_offsets_of_the_topics_that_it_reads_and_no_o
     driver.store()
     answer = driver.replies[driver.send(OffsetFetchRequest(partitions=(P0, OTHER)))]
     assert answer == OffsetFetchResponse((Offset(7), None))
+
+
+def leave_classic(driver: Driver, me: MemberId) -> None:
+    driver.send(LeaveGroupRequest(ticket=OWN, members=((me, None),)))
+    driver.store()
+
+
+def join_error(driver: Driver, **named: Any) -> ErrorCode:
+    answer = driver.replies[driver.join(**named)]
+    assert isinstance(answer, JoinGroupResponse)
+    return answer.error
+
+
+def test_each_protocol_begins_anew_after_an_empty_group_of_the_other() -> None:
+    """GroupMetadataManager.maybeDeleteEmptyConsumerGroup and maybeDeleteEmptyClassicGroup, 4.4.0; offsets stay."""
+    driver = Driver()
+    leave_classic(driver, driver.joined_and_committed())
+    beat(driver, member_id=A)
+    driver.store()
+    assert (driver.service.is_consumer_group, driver.service.generation) == (True, 2)
+    beat(driver, member_id=A, epoch=-1)
+    driver.store()
+    me = driver.joined()
+    assert (driver.service.is_consumer_group, driver.service.generation) == (False, 1)
+    leave_classic(driver, me)
+    assert joined(driver, A) == 2
+    assert driver.committed() == 7
+
+
+def test_a_named_member_ends_an_empty_consumer_group_and_is_unknown_to_it() -> None:
+    driver = Driver()
+    beat(driver, member_id=A)
+    beat(driver, member_id=A, epoch=-1)
+    driver.store()
+    assert join_error(driver, member_id=MemberId("stranger")) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert not driver.service.is_known
+
+
+def test_a_consumer_group_names_a_classic_member_and_takes_none() -> None:
+    """Kafka takes the member when it comes with the id; here it is refused."""
+    driver = Driver()
+    beat(driver, member_id=A)
+    driver.store()
+    assert join_error(driver) is ErrorCode.MEMBER_ID_REQUIRED
+    others: list[dict[str, Any]] = [{"protocol_type": "other"}, {"protocols": ()}, {"member_id": B}]
+    for named in (*others, {"knows_two_steps": False}):
+        assert join_error(driver, **named) is ErrorCode.INCONSISTENT_GROUP_PROTOCOL, named
+
+
+def deleted(driver: Driver, topic: str) -> ErrorCode:
+    ticket = driver.send(OffsetDeleteRequest((TopicPartition(topic, PartitionId(0)),)))
+    driver.store()
+    answer = driver.replies[ticket]
+    assert isinstance(answer, OffsetDeleteResponse)
+    return answer.errors[0]
+
+
+def test_offsets_of_a_subscribed_topic_are_not_deleted_as_of_the_last_generation() -> None:
+    """ClassicGroup.isSubscribedToTopic, 4.4.0: before a first generation, consumers may subscribe to any topic."""
+    driver = Driver()
+    driver.join(knows_two_steps=False)
+    assert deleted(driver, "u") is ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+    driver = Driver()
+    me = driver.joined()
+    assert (deleted(driver, "t"), deleted(driver, "u")) == (ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC, ErrorCode.NONE)
+    assert deleted(driver.took_over(), "t") is ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+    leave_classic(driver, me)
+    assert deleted(driver, "t") is ErrorCode.NONE
+    driver.join(knows_two_steps=False)
+    assert deleted(driver, "t") is ErrorCode.NONE
+
+
+def test_a_subscription_is_read_as_version_0() -> None:
+    """The owned partitions behind the topics are damaged here, and are not looked at."""
+    driver = Driver()
+    data = bytes.fromhex("00010000000100017400000000ffffffff")
+    driver.join(knows_two_steps=False, protocols=(Protocol("range", data),))
+    driver.at(3_000)
+    assert (deleted(driver, "t"), deleted(driver, "u")) == (ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC, ErrorCode.NONE)

@@ -6,9 +6,10 @@ import attrs
 import pytest
 
 from broker.clock import ManualClock
+from broker.group.classic import GroupRecord
 from broker.group.consumer import ConsumerGroup
 from broker.group.records import CommittedOffset, OffsetKey
-from broker.group.service import OffsetRecord
+from broker.group.service import GroupRemoval, OffsetRecord
 from broker.ids import Offset, PartitionId
 from broker.units import TimeMs
 from log.compaction import CleanerOptions, clean, log_to_clean
@@ -18,7 +19,7 @@ from log.partition.recovery import LastShutdown
 from log.storage import MemoryStorage
 from replication.groups import GroupsExtension
 from replication.groups.client.assigning import GroupProtocol
-from replication.groups.offsets_log import Journal, StoredGroup, read_groups, records_of
+from replication.groups.offsets_log import Journal, OffsetsRecord, StoredGroup, read_groups, records_of
 from replication.groups.plan import EventKind
 from replication.simulation import Simulation
 from tests.replication.groups.builders import LAYOUT, OPTIONS, act, groups_of, member
@@ -104,6 +105,30 @@ def test_a_journal_that_has_read_a_group_writes_only_what_changes_after_that() -
     known = second.read(stored, Offset(len(stored)))["g"].consumer
     assert known is not None
     assert second.records((known,)) == ()
+
+
+def test_a_group_follows_the_tombstones_of_one_of_the_other_protocol() -> None:
+    """An empty group of either protocol gives way; a coordinator that reads the partition knows the last one alone."""
+    consumer = ConsumerGroup(group_id="g", epoch=3, target_epoch=2)
+    classic = GroupRecord(
+        group_id="g",
+        protocol_type="consumer",
+        generation=1,
+        protocol_name=None,
+        leader_id=None,
+        state_time_ms=0,
+        members=(),
+    )
+    journal = Journal()
+    written: list[tuple[Offset, OffsetsRecord]] = []
+    for entry in (classic, consumer, classic, consumer, classic):
+        written += [(Offset(0), record) for record in journal.records((entry,))]
+        journal.written((entry,))
+        found = Journal().read(written, Offset(1))["g"]
+        is_classic = isinstance(entry, GroupRecord)
+        assert ((found.classic is not None), (found.consumer is not None)) == (is_classic, not is_classic)
+    journal.written((GroupRemoval("g"),))
+    assert [record.value is None for record in journal.records((consumer,))] == [False, False]
 
 
 def test_an_offset_that_has_expired_is_written_without_a_value_and_read_as_deleted() -> None:
