@@ -7,7 +7,7 @@ may read everything and changes nothing. What it says first is a finding of the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
 import attrs
 
@@ -35,8 +35,12 @@ class Event:
     sent: tuple[Message, ...]
 
 
-OwnInvariant: TypeAlias = "Callable[[Simulation, Event], str | None]"
-"""An invariant of the caller's own: it returns None while it holds, and in words what is broken."""
+class OwnInvariant(Protocol):
+    """Define an invariant of the caller's own."""
+
+    def __call__(self, simulation: Simulation, event: Event, /) -> str | None:
+        """Return None while it holds, and in words what is broken."""
+        ...
 
 
 class OwnInvariants:

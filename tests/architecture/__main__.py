@@ -1,7 +1,7 @@
 """`python -m tests.architecture [surface | docs OUT]`: what the house writes about itself.
 
 Without a word, or with `surface`, it writes the snapshot of the public surface anew. `docs OUT` writes the API
-reference to the folder OUT.
+reference to the folder OUT and ends with status 1 where pdoc warns.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ def main(arguments: Sequence[str]) -> int:
         case ["docs", out] if not docs.is_possible():
             print("pdoc is not installed; it comes with the extra dev: pip install -e '.[dev]'", file=sys.stderr)
         case ["docs", out]:
-            docs.build(Path(out), docs.documented_modules())
-            print(f"written: {Path(out) / 'index.html'}")
-            return 0
+            warnings = docs.build(Path(out), docs.documented_modules())
+            print(*(f"warning: {warning}" for warning in warnings), sep="\n", file=sys.stderr)
+            print(f"written: {Path(out) / 'index.html'}; warnings: {len(warnings)}")
+            return 1 if warnings else 0
         case _:
             print(USAGE, file=sys.stderr)
     return 2
