@@ -27,6 +27,7 @@
     liveness        Decide from registrations, ISRs and offline replicas which brokers are alive.
     wholeness       Decide whether a dump lists every partition of its cluster, and what is missing.
     wire/           Read and write Kafka's messages by tables of fields: records of internal topics, metadata.
+    partition_faults  Check whether one partition of a dump or metadata log is possible.
     cluster         Hold brokers, topics and replicas of one cluster at one moment.
     clusters        Hold many clusters as one, for counts of all of them at once.
     config/         List Kafka's broker, topic and group settings with defaults, units and source.

@@ -20,8 +20,9 @@ from broker.cluster import PAD, BrokerView, Int32Array
 from broker.entropy import RandomSource
 from broker.errors import UsageError
 from broker.ids import INT32_MAX
+from broker.partition_faults import PARTITION_ID_MAX
 
-PARTITION_COUNT_MAX = 10_000_000  # Ten times the largest clusters known; refused before memory is taken.
+PARTITION_COUNT_MAX = PARTITION_ID_MAX
 REPLICA_COUNT_MAX = 200_000_000  # 800 MB of int32: what one process can be asked to hold at once.
 
 

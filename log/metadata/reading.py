@@ -142,6 +142,10 @@ class UnreadableEntryError(CorruptDataError):
         super().__init__(f"offset {offset}: {what}", source=source)
 
 
+class ImpossiblePartitionError(CorruptDataError):
+    """The records of a partition add up to one that cannot be; that hides no broker."""
+
+
 @value
 class MetadataEntry:
     """Hold one record with its offset, epoch and time; offsets in a snapshot count its records from 0."""

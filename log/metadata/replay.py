@@ -22,6 +22,7 @@ from broker.units import TimeMs
 from broker.values import value
 from log.metadata.image import BrokerDelta, ControllerDelta, Delta, MetadataImage
 from log.metadata.reading import (
+    ImpossiblePartitionError,
     MetadataEntry,
     MetadataFile,
     MetadataFiles,
@@ -321,6 +322,8 @@ def replay_notes(replay: Replay, rejected: RejectedRecords | None = None) -> Ite
 
 def may_hide_a_broker(error: CorruptDataError) -> bool:
     """Return whether what was left out with this error may have decided which brokers are alive."""
+    if isinstance(error, ImpossiblePartitionError):
+        return False
     if not isinstance(error, UnreadableEntryError) or error.kind is None:
         return True
     return error.kind in DECIDE_WHO_IS_ALIVE

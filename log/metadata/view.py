@@ -13,9 +13,10 @@ from typing import Final
 import numpy as np
 
 from broker.cluster import PAD, BrokerView, ClusterView, Int32Array, PartitionTable, SettingsShown, TopicView
-from broker.ids import BrokerId
+from broker.ids import BrokerId, PartitionId
 from broker.liveness import Liveness
 from broker.min_isr import MIN_ISR, MinIsr, min_isr
+from broker.partition_faults import PARTITION_ID_MAX, fault_of_ids, fault_of_number, fault_of_row
 from log.metadata.image import (
     CLUSTER_DEFAULT,
     LOST,
@@ -30,18 +31,32 @@ from log.metadata.image import (
     Resource,
     TopicImage,
 )
+from log.metadata.reading import ImpossiblePartitionError, RejectedRecords
 
 FORMAT: Final = "kraft-metadata"
 
 
-def view_of(image: MetadataImage, *, name: str, source: str) -> ClusterView:
-    """Return the view of an image. Cost: linear in replicas, and a sort of the topics by name."""
+def view_of(image: MetadataImage, *, name: str, source: str, rejected: RejectedRecords | None = None) -> ClusterView:
+    """Return the view of an image. Cost: linear in replicas, and a sort of the topics by name.
+
+    A partition that cannot be, such as one with a stranger in its ISR, is left out and added to `rejected`; without
+    `rejected`, ImpossiblePartitionError is raised.
+    """
     topics = sorted(image.topics.values(), key=lambda topic: topic.name)
-    rows = [
-        (index, topic.partitions[number], number)
-        for index, topic in enumerate(topics)
-        for number in sorted(topic.partitions)
-    ]
+    known = set(map(str, () if rejected is None else rejected.errors))
+    rows: list[tuple[int, PartitionImage, PartitionId]] = []
+    for index, topic in enumerate(topics):
+        for number in sorted(topic.partitions):
+            partition = topic.partitions[number]
+            fault = _fault(number, partition)
+            if fault is None:
+                rows.append((index, partition, number))
+                continue
+            error = ImpossiblePartitionError(f"{topic.name}-{number}: {fault}", source=source)
+            if rejected is None:
+                raise error
+            if str(error) not in known:  # Of another moment.
+                rejected.add(error)
     partitions = [partition for _, partition, _ in rows]
 
     def column(members: Callable[[PartitionImage], Sequence[int]]) -> Int32Array:
@@ -86,6 +101,16 @@ def view_of(image: MetadataImage, *, name: str, source: str) -> ClusterView:
         settings_shown=SettingsShown.OWN,
         facts=tuple(_facts(image)),
         notes=tuple(_notes(image)),
+    )
+
+
+def _fault(number: PartitionId, partition: PartitionImage) -> str | None:
+    """Return why a partition cannot be, or None."""
+    return (
+        fault_of_number(number, "partition", high=PARTITION_ID_MAX)
+        or fault_of_ids(partition.replicas, "replicas")
+        or fault_of_ids(partition.isr, "isr")
+        or fault_of_row(partition.leader, partition.replicas, partition.isr, isr_name="isr")
     )
 
 

@@ -13,8 +13,8 @@ import attrs
 
 from broker.errors import InputError
 from broker.ids import INT32_MAX, PartitionId, TopicPartition
+from broker.partition_faults import PARTITION_ID_MAX, fault_of_number, fault_of_topic_name
 from placement.consumer.group import NO_GENERATION, Group, Member, RecordedPartitions, Topic
-from placement.formats.checks import PARTITION_ID_MAX, fault_of_number, fault_of_topic_name
 from placement.formats.documents import brief, collect, folded, parse_object
 
 MEMBER_COUNT_MAX: Final = 100_000  # Kafka's group.consumer.max.size is Java's int, but no group is near this.

@@ -2,7 +2,6 @@
 
 - read: Read any known dump into a ParsedDump; this decides by the content which format a dump has.
 - parsed: Hold the result of reading one input: clusters, rejects, and row counts that must add up.
-- checks: Decide whether one partition of a dump is possible, once for every format.
 - describe: Read `kafka-topics --describe` text of any length into one ClusterView, in one pass.
 - describe_block: Read the common lines of a block of `kafka-topics --describe` with one regular expression.
 - describe_line: Parse one line of `kafka-topics --describe` with every check.

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from broker.cluster import ClusterView
 from broker.errors import InputError, NothingUsableError
-from placement.formats.checks import fault_of_ids, fault_of_number, fault_of_topic_name
+from broker.partition_faults import fault_of_ids, fault_of_number, fault_of_topic_name
 from placement.formats.cruise_control_cluster import is_cluster_state, read_cluster_state
 from placement.formats.cruise_control_load import is_load, read_load
 from placement.formats.documents import Documents, brief, folded, parse_object, plain

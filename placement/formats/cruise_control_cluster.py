@@ -18,7 +18,7 @@ import numpy as np
 
 from broker.cluster import BrokerTotals, BrokerView, ClusterView, PartitionTable, TopicView
 from broker.ids import BrokerId
-from placement.formats.checks import fault_of_number
+from broker.partition_faults import fault_of_number
 from placement.formats.cruise_control_load import COUNT_MAX
 from placement.formats.documents import brief, folded, plain
 from placement.formats.entries import Entry, EntryRows

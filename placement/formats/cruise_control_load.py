@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from broker.cluster import BrokerTotals, BrokerView, ClusterView
 from broker.ids import BrokerId
+from broker.partition_faults import fault_of_number
 from broker.units import MIB, SIZE_BYTES_MAX
-from placement.formats.checks import fault_of_number
 from placement.formats.documents import brief, folded, plain
 from placement.formats.parsed import RowCounts, first_few
 

@@ -21,7 +21,7 @@ import attrs
 
 from broker.cluster import TopicView
 from broker.ids import INT32_MAX, NO_LEADER
-from placement.formats.checks import (
+from broker.partition_faults import (
     PARTITION_ID_MAX,
     REPLICATION_FACTOR_MAX,
     fault_of_ids,

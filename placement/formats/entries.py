@@ -11,7 +11,7 @@ import numpy as np
 
 from broker.cluster import PAD, ClusterView, Int32Array, TopicView
 from broker.ids import INT32_MAX, NO_LEADER
-from placement.formats.checks import (
+from broker.partition_faults import (
     PARTITION_ID_MAX,
     fault_of_ids,
     fault_of_number,

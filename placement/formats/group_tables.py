@@ -16,7 +16,7 @@ import attrs
 
 from broker.errors import InputError
 from broker.ids import PartitionId
-from placement.formats.checks import PARTITION_ID_MAX, fault_of_topic_name
+from broker.partition_faults import PARTITION_ID_MAX, fault_of_topic_name
 from placement.formats.group_text import (
     HEADING,
     NONE,

@@ -18,7 +18,7 @@ from typing import Final
 import attrs
 
 from broker.ids import PartitionId, TopicPartition
-from placement.formats.checks import PARTITION_ID_MAX, fault_of_topic_name
+from broker.partition_faults import PARTITION_ID_MAX, fault_of_topic_name
 
 NONE: Final = "-"
 HEADING: Final = re.compile(r"GROUP +[A-Z]")

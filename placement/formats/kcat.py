@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from broker.cluster import BrokerView
 from broker.ids import BrokerId
-from placement.formats.checks import fault_of_number
+from broker.partition_faults import fault_of_number
 from placement.formats.documents import Documents, brief, plain
 from placement.formats.entries import Entry, EntryRows
 from placement.formats.parsed import ParsedDump, RowCounts, first_few

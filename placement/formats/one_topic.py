@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from placement.formats.checks import fault_of_topic_name
+from broker.partition_faults import fault_of_topic_name
 from placement.formats.documents import Documents, folded
 from placement.formats.entries import Entry, EntryRows
 from placement.formats.parsed import ParsedDump, RowCounts

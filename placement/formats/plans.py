@@ -24,8 +24,8 @@ import numpy as np
 from broker.cluster import PAD, ClusterView, Int32Array, PartitionTable
 from broker.errors import InputError, NothingUsableError
 from broker.ids import BrokerId
+from broker.partition_faults import fault_of_ids
 from placement.formats import reassign
-from placement.formats.checks import fault_of_ids
 from placement.formats.documents import (
     Document,
     brief,

@@ -20,10 +20,10 @@ import numpy as np
 from broker.cluster import PAD, SIZE_UNKNOWN, BoolArray, ClusterView, Int32Array, Int64Array, LogDirView, PartitionTable
 from broker.errors import InputError
 from broker.ids import BrokerId
+from broker.partition_faults import PARTITION_ID_MAX, fault_of_number, fault_of_topic_name
 from broker.row_flags import members
 from broker.units import MIB, SIZE_BYTES_MAX
 from broker.wording import first_of
-from placement.formats.checks import PARTITION_ID_MAX, fault_of_number, fault_of_topic_name
 from placement.formats.documents import brief, collect, find_documents, folded, plain
 from placement.formats.parsed import ParsedDump, RowCounts, first_few
 from placement.formats.text import utf8_chunks

@@ -20,7 +20,7 @@ import attrs
 
 from broker.errors import InputError
 from broker.ids import INT64_MAX, PartitionId, TopicPartition
-from placement.formats.checks import PARTITION_ID_MAX, fault_of_number, fault_of_topic_name
+from broker.partition_faults import PARTITION_ID_MAX, fault_of_number, fault_of_topic_name
 from placement.formats.documents import brief, parse_object, plain
 from placement.formats.group_tables import GroupTable, GroupTables, OffsetRow, StateRow, read_group_tables
 from placement.formats.group_text import MemberRow, RowError

@@ -64,7 +64,7 @@ def _rows(request: MetadataRequest, log: DumpInput) -> Iterator[pa.RecordBatch]:
     try:
         log.check_not_refused()
         replay = Replay(metadata_files(Path(log.path)), rejected=rejected)
-        found = _events(replay) if request.table == METADATA_EVENTS else _states(request, log, replay)
+        found = _events(replay) if request.table == METADATA_EVENTS else _states(request, log, replay, rejected)
         for constants, rows in found:
             known = Constants({"cluster": log.name, "source": log.said, **constants})
             yield rows.batch(request.table, known)
@@ -78,16 +78,14 @@ def _rows(request: MetadataRequest, log: DumpInput) -> Iterator[pa.RecordBatch]:
     yield from account_batches(request.table, request.mode, parsed, None, cluster_count=1)
 
 
-def _states(request: MetadataRequest, log: DumpInput, replay: Replay) -> Iterator[tuple[Mapping[str, Any], ColumnRows]]:
-    """Yield the rows of the state at each moment, with what they have in common."""
-    if request.table in (CLUSTER_INPUTS, CLUSTER_REJECTS):
-        for _ in replay.steps():
-            pass
-        return
+def _states(
+    request: MetadataRequest, log: DumpInput, replay: Replay, rejected: RejectedRecords
+) -> Iterator[tuple[Mapping[str, Any], ColumnRows]]:
+    """Yield the rows of the state at each moment, with what they have in common; none for a table of the account."""
     before: ClusterView | None = None
     latest = None
-    for one in _moments(request, log, replay):
-        if one.offset == latest:
+    for one in _moments(request, log, replay, rejected):
+        if one.offset == latest or request.table in (CLUSTER_INPUTS, CLUSTER_REJECTS):
             continue
         constants = {"offset": one.offset, "time_ms": one.time_ms, "moment": what_changed(before, one.view)}
         for rows in view_rows(request.table, one.view):
@@ -95,13 +93,15 @@ def _states(request: MetadataRequest, log: DumpInput, replay: Replay) -> Iterato
         before, latest = one.view, one.offset
 
 
-def _moments(request: MetadataRequest, log: DumpInput, replay: Replay) -> Iterator[MomentView]:
+def _moments(
+    request: MetadataRequest, log: DumpInput, replay: Replay, rejected: RejectedRecords
+) -> Iterator[MomentView]:
     name = log.name or log.said
     if not request.by_brokers:
-        yield from (MomentView.of(image, name, log.said) for image in images_at(replay, request.at))
+        yield from (MomentView.of(image, name, log.said, rejected) for image in images_at(replay, request.at))
         return
     at = live_moments(Replay(metadata_files(Path(log.path)), rejected=RejectedRecords()))
-    yield from that_differ([MomentView.of(image, name, log.said) for image in images_at(replay, at)])
+    yield from that_differ([MomentView.of(image, name, log.said, rejected) for image in images_at(replay, at)])
 
 
 def _events(replay: Replay) -> Iterator[tuple[Mapping[str, Any], ColumnRows]]:

@@ -9,7 +9,7 @@ in them, are faults of the cluster (views.py).
     >>> impossible(rows).tolist(), why_impossible(rows.slice(1))
     ([False, True], "partition 1 of topic 't': Leader 99 is no replica (1,2)")
 
-Source: placement/formats/checks.py.
+Source: broker/partition_faults.py.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from broker.cluster import PAD, Int64Array
-from placement.formats.checks import PARTITION_ID_MAX, fault_of_number, fault_of_row
+from broker.partition_faults import PARTITION_ID_MAX, fault_of_number, fault_of_row
 from spark_analysis.frames.matrices import ID_BITS, INT_MAX, list_counts, mask_of, numbers_of, whole
 
 

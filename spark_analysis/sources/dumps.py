@@ -299,7 +299,7 @@ def _replayed(files: MetadataFiles, path: str, *, name: str, moments: Moments, s
         at = live_moments(Replay(files, rejected=RejectedRecords())) if moments.by_brokers else moments.at
         rejected = RejectedRecords()
         replay = Replay(files, rejected=rejected)
-        images = [MomentView.of(image, name, source) for image in images_at(replay, at)]
+        images = [MomentView.of(image, name, source, rejected) for image in images_at(replay, at)]
     except CorruptDataError as error:
         raise InputError(error.what, source=source) from None
     # The log's files are named by the path that was opened.

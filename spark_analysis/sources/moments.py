@@ -15,7 +15,7 @@ import attrs
 from broker.cluster import ClusterView
 from broker.ids import Offset
 from broker.units import TimeMs
-from log.metadata import MetadataImage, view_of
+from log.metadata import MetadataImage, RejectedRecords, view_of
 from log.tools.timestamps import time_text
 from placement.balance.changes import changes
 from placement.balance.out_of_sync import brokers_in_words
@@ -30,9 +30,9 @@ class MomentView:
     view: ClusterView
 
     @classmethod
-    def of(cls, image: MetadataImage, name: str, source: str) -> MomentView:
-        """Return the view of an image."""
-        return cls(image.offset, image.time_ms, view_of(image, name=name, source=source))
+    def of(cls, image: MetadataImage, name: str, source: str, rejected: RejectedRecords) -> MomentView:
+        """Return the view of an image; partitions that cannot be are added to `rejected`."""
+        return cls(image.offset, image.time_ms, view_of(image, name=name, source=source, rejected=rejected))
 
 
 def that_differ(found: Sequence[MomentView]) -> list[MomentView]:

@@ -15,9 +15,9 @@ from typing import Any, Final
 import attrs
 
 from broker.errors import InputError, UsageError
+from broker.partition_faults import fault_of_topic_name
 from broker.units import MINUTE_MS, DurationMs, TimeMs
 from placement.consumer.registry import load_assignor
-from placement.formats.checks import fault_of_topic_name
 from placement.formats.documents import brief, collect, parse_object
 from replication.groups.client.assigning import DEFAULT_ASSIGNORS, SERVER_NAMES, GroupProtocol, takes
 from replication.groups.client.link import ClientOptions

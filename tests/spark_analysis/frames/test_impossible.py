@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from placement.formats.checks import PARTITION_ID_MAX, fault_of_number, fault_of_row
+from broker.partition_faults import PARTITION_ID_MAX, fault_of_number, fault_of_row
 from spark_analysis.frames.answering import Work, answer_table
 from spark_analysis.frames.impossible import impossible
 from spark_analysis.frames.views import usable_partitions, view_of_rows

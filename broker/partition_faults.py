@@ -1,4 +1,4 @@
-"""Check whether one partition of a dump is possible, once for every format, and return why it is not.
+"""Check whether one partition of a dump or metadata log is possible, and return why it is not.
 
 Kafka itself never prints a topic name outside its alphabet, a broker twice in one list, or a leader or an ISR member
 that holds no replica. Partition ids stay below `PARTITION_ID_MAX`, ten times the largest clusters known, so that no
@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from broker.ids import INT32_MAX, NO_LEADER, TOPIC_NAME_LENGTH_MAX
-from placement.spec import PARTITION_COUNT_MAX
 
-PARTITION_ID_MAX: Final = PARTITION_COUNT_MAX
+PARTITION_ID_MAX: Final = 10_000_000
+"""Ten times the largest clusters known; refused before memory is taken."""
 REPLICATION_FACTOR_MAX: Final = 32_767  # A Java short, as in CreateTopicsRequest.
 _LEGAL_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 assert TOPIC_NAME_LENGTH_MAX == 249  # The pattern above says it again.
