@@ -16,7 +16,8 @@ a timer has changed it; the group checks a commit, which is applied once it is s
 Example: a member joins, and its response waits for `Append(1, …)`; after `stored(1, NOT_COORDINATOR, …)` the response
 is an error.
 
-Left out: several groups in one, transactions.
+Left out: several groups in one, transactions, members of both protocols in one group: what is served is
+group.consumer.migration.policy=disabled.
 
 Source: GroupCoordinatorService, GroupCoordinatorShard, OffsetMetadataManager and CoordinatorRuntime, 4.0.1.
 """
@@ -48,7 +49,6 @@ from broker.group.classic import (
 )
 from broker.group.classic import Output as ClassicOutput
 from broker.group.classic.group import CONSUMER
-from broker.group.classic.outbox import join_error_of_consumer_group
 from broker.group.consumer import (
     ConsumerCoordinator,
     ConsumerGroup,
@@ -57,7 +57,7 @@ from broker.group.consumer import (
     GroupContext,
     new_group,
 )
-from broker.group.members import UNKNOWN_MEMBER, Departure, GroupRecord, MemberId, random_uuid
+from broker.group.members import UNKNOWN_MEMBER, Departure, GroupRecord, MemberId
 from broker.group.messages import (
     DeleteGroupRequest,
     DeleteGroupResponse,
@@ -308,9 +308,7 @@ class GroupService:
         """Join the classic group; it takes the place of a consumer group that is empty."""
         ticket, member_id, error = request.ticket, request.member_id, ErrorCode.NONE
         if self.consumer.group.members:
-            error = join_error_of_consumer_group(request)
-            is_named = error is ErrorCode.MEMBER_ID_REQUIRED
-            member_id = MemberId(random_uuid(self._entropy)) if is_named else UNKNOWN_MEMBER
+            error, member_id = ErrorCode.INCONSISTENT_GROUP_PROTOCOL, UNKNOWN_MEMBER
         elif not self.consumer.group.is_new:
             self._forget_consumer_group()
         if member_id and not self.is_known:

@@ -178,7 +178,7 @@ def create_topics(call: Call, out: Outbox) -> None:
                 counts, configs = _wanted(gateway, asked[name])
                 values |= {"num_partitions": counts.partitions, "replication_factor": counts.factor}
                 values["configs"] = configs_api.topic_entries(gateway, configs)
-                values["topic_id"] = None if body.validate_only or topic is None else topic.topic_id
+                values["topic_id"] = gateway.topics.new_id() if topic is None else topic.topic_id
             listed.append(values)
         call.answer({"topics": listed}, out)
 

@@ -10,7 +10,7 @@ fetchOffset; DelayedFetch; 4.4.0.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import attrs
@@ -33,6 +33,7 @@ from replication.testing.gateway import Call, Gateway, Values
 
 _ACKS: Final = (0, 1, ACKS_ALL)
 _UNKNOWN: Final = -1
+_EPOCH: Final = datetime.fromtimestamp(0, UTC)
 _SHOWS_START: Final = (
     ErrorCode.INVALID_TIMESTAMP,
     ErrorCode.INVALID_RECORD,
@@ -106,11 +107,17 @@ def _append(call: Call, gathered: _Produce, place: tuple[str, int], records: byt
     gateway, acks, (name, index) = call.gateway, call.request.body.acks, place
     number = gateway.topics.number_of(name, index)
     note = None if number is None else gateway.shared.note_write(number, acks, records, call.now_ms)
+    end = _end(gateway, number)
 
     def done(response: ProduceResponse, out: Outbox) -> None:
         if note is not None:
             note(response.error, response.offset)
-        gathered.add(name, _produced(index, response.error, response.offset, _start(gateway, number)), out)
+        values = _produced(index, response.error, response.offset, _start(gateway, number))
+        if response.error is ErrorCode.NONE and response.offset < end:
+            # A batch that was there before is answered with its timestamp (UnifiedLog.append).
+            last_ms = max(each.max_timestamp for each in batches_in(records))
+            values["log_append_time"] = _EPOCH + timedelta(milliseconds=last_ms)
+        gathered.add(name, values, out)
 
     wrong = _malformed(records, call.request.version)
     if number is None:
@@ -146,6 +153,11 @@ def _malformed(records: bytes, version: int) -> ErrorCode:
 def _start(gateway: Gateway, number: int | None) -> int:
     found = ErrorCode.NONE if number is None else gateway.replica(number)
     return _UNKNOWN if isinstance(found, ErrorCode) else found[1].state.start_offset
+
+
+def _end(gateway: Gateway, number: int | None) -> Offset:
+    found = ErrorCode.NONE if number is None else gateway.replica(number)
+    return Offset(0) if isinstance(found, ErrorCode) else found[1].log.log_end_offset
 
 
 def _produced(index: int, error: ErrorCode, offset: int, start_offset: int) -> dict[str, object]:

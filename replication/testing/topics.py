@@ -76,10 +76,13 @@ class Topics:
     def add(self, name: str, partition_count: int, configs: Mapping[str, str] | None = None) -> Topic:
         """Add a topic that has no partition in the model yet."""
         assert name not in self._by_name, name
+        return self._keep(Topic(name, self.new_id(), (), tuple(sorted((configs or {}).items()))), partition_count)
+
+    def new_id(self) -> UUID:
+        """Return the next topic id; a topic that is only validated has one too."""
         self._created += 1
         high, low = derive(self._seed, self._created, 0), derive(self._seed, self._created, 1)
-        topic_id = UUID(int=(high % (1 << 64) << 64) | low % (1 << 64), version=4)
-        return self._keep(Topic(name, topic_id, (), tuple(sorted((configs or {}).items()))), partition_count)
+        return UUID(int=(high % (1 << 64) << 64) | low % (1 << 64), version=4)
 
     def configure(self, name: str, configs: Mapping[str, str]) -> Topic:
         """Replace a topic's settings."""

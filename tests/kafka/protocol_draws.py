@@ -474,7 +474,7 @@ def join(draw: Drawer) -> Step:
     values = {
         "group_id": group,
         "session_timeout": draw.random.choice([1_000_000, 1_000_000, 1_000_000, 10, 1 << 30]),
-        "rebalance_timeout": 60_000,
+        "rebalance_timeout": 1_800_000,
         "member_id": member,
         "group_instance_id": None,
         "protocol_type": draw.random.choice(["consumer", "consumer", "consumer", "other", ""]),

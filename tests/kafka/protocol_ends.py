@@ -26,6 +26,8 @@ from replication.testing.entities import build, request_class, response_class
 from replication.testing.served_cluster import ServedCluster
 
 ANSWER_MS_MAX: Final = 60_000
+_RANDOM_UUID: Final = 4
+"""The version of an id that a cluster draws; of a topic that was only validated nobody knows it."""
 CLIENT_ID: Final = "differential"
 _writer = cache(entity_writer)
 _reader = cache(entity_reader)
@@ -197,5 +199,7 @@ def symbolic(end: End, value: Any, field: str = "") -> Any:
     if field == "resource_name" and value.isdigit():
         return str(int(value) - end.first_id)
     if isinstance(value, str | uuid.UUID):
-        return next((f"<{ref.kind} {ref.name}>" for ref, own in end.known.items() if own == value), value)
+        is_drawn = isinstance(value, uuid.UUID) and value.version == _RANDOM_UUID
+        other = "<an id>" if is_drawn else value
+        return next((f"<{ref.kind} {ref.name}>" for ref, own in end.known.items() if own == value), other)
     return value

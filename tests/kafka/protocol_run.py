@@ -22,24 +22,25 @@ SETTLE_SECONDS_MAX: Final = 30
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 
 ALLOWED: Final[Mapping[str, str]] = {
-    "assignment_epoch": "the model computes no target for a group whose last member has left",
-    "record_errors": "texts for people, and the places that they name",
     "error_message": "texts for people name Java's classes",
-    "host": "addresses of the machine",
-    "node_id": "groups fall on brokers by the number of partitions of __consumer_offsets",
     "port": "addresses of the machine",
-    "cluster_id": "drawn when a cluster is formatted",
-    "controller_id": "a broker names any broker as controller, as only the quorum's leader is one",
-    "producer_id": "ids are given out in blocks a broker",
-    "log_dir": "directories of the machine",
-    "total_bytes": "disks of the machine",
-    "usable_bytes": "disks of the machine",
-    "api_keys": "fewer requests and versions are served",
-    "supported_features": "features are not served",
-    "finalized_features": "features are not served",
-    "finalized_features_epoch": "features are not served",
+    "ApiVersions.api_keys": "fewer requests and versions are served",
+    "ApiVersions.finalized_features": "features are not served",
+    "ApiVersions.finalized_features_epoch": "features are not served",
+    "ApiVersions.supported_features": "features are not served",
+    "ConsumerGroupDescribe.assignment_epoch": "no target is computed for a group whose last member has left",
+    "DescribeCluster.cluster_id": "drawn when a cluster is formatted",
+    "DescribeCluster.controller_id": "a broker names any broker as controller, as only the quorum's leader is one",
+    "DescribeLogDirs.log_dir": "directories of the machine",
+    "DescribeLogDirs.total_bytes": "disks of the machine",
+    "DescribeLogDirs.usable_bytes": "disks of the machine",
+    "FindCoordinator.node_id": "groups fall on brokers by the number of partitions of __consumer_offsets",
+    "InitProducerId.producer_id": "ids are given out in blocks a broker",
+    "Metadata.cluster_id": "drawn when a cluster is formatted",
+    "Metadata.controller_id": "a broker names any broker as controller, as only the quorum's leader is one",
+    "Produce.record_errors": "texts for people, and the places that they name",
 }
-"""The fields that differ for a reason, wherever they stand."""
+"""The fields that differ for a reason, by name: of every API, or of the API named."""
 
 
 @attrs.frozen
@@ -94,7 +95,7 @@ class Run:
         answers = [self._ask(end, step) for end in ends]
         for end, answer in zip(ends, answers, strict=True):
             remember(end, step, answer)
-        shown = [_kept(symbolic(end, answer)) for end, answer in zip(ends, answers, strict=True)]
+        shown = [_kept(step.name, symbolic(end, answer)) for end, answer in zip(ends, answers, strict=True)]
         self.errors.update((step.name, error) for error in _errors(shown[1]))
         for field, ours, theirs in differing(shown[0], shown[1]):
             self.differences.append(Difference(self.number, step, field, ours, theirs))
@@ -181,12 +182,13 @@ def heard(drawer: Drawer, step: Step, answer: Any) -> None:
             drawer.members.pop(group, None)
 
 
-def _kept(value: Any) -> Any:
+def _kept(api: str, value: Any) -> Any:
     """Return a response without the fields that may differ, its lists of named things in order."""
     if isinstance(value, dict):
-        return {name: _kept(each) for name, each in value.items() if name not in ALLOWED}
+        compared = [name for name in value if name not in ALLOWED and f"{api}.{name}" not in ALLOWED]
+        return {name: _kept(api, value[name]) for name in compared}
     if isinstance(value, list):
-        kept = [_kept(each) for each in value]
+        kept = [_kept(api, each) for each in value]
         return sorted(kept, key=repr) if kept and isinstance(kept[0], dict) else kept
     return value
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from broker.error_codes import ErrorCode
-from broker.group.classic.group import CONSUMER, ClassicGroup, Member
+from broker.group.classic.group import ClassicGroup, Member
 from broker.group.classic.messages import (
     ClassicOptions,
     GroupState,
@@ -46,20 +46,6 @@ def join_error(group: ClassicGroup, options: ClassicOptions, request: JoinGroupR
         # Only dynamic members are named before they join; of one with an instance id Kafka's coordinator throws.
         return ErrorCode.NONE if request.instance_id is None else ErrorCode.UNKNOWN_SERVER_ERROR
     return group.member_error(member_id, request.instance_id)
-
-
-def join_error_of_consumer_group(request: JoinGroupRequest) -> ErrorCode:
-    """Return the error that refuses a JoinGroup to a consumer group with members.
-
-    Kafka refuses other protocols, and gives a new member its id; a member that comes with an id it takes into the group
-    (KIP-848's migration), which is left out here: such a member is refused.
-    """
-    if request.protocol_type != CONSUMER or not request.protocols:
-        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    is_named = request.member_id != UNKNOWN_MEMBER or request.instance_id is not None
-    if is_named or not request.knows_two_steps:
-        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    return ErrorCode.MEMBER_ID_REQUIRED
 
 
 def has_room_for(group: ClassicGroup, options: ClassicOptions, member_id: MemberId) -> bool:

@@ -524,15 +524,13 @@ def test_a_named_member_ends_an_empty_consumer_group_and_is_unknown_to_it() -> N
     assert not driver.service.is_known
 
 
-def test_a_consumer_group_names_a_classic_member_and_takes_none() -> None:
-    """Kafka takes the member when it comes with the id; here it is refused."""
+def test_a_consumer_group_takes_no_classic_member() -> None:
+    """As with group.consumer.migration.policy=disabled; otherwise Kafka takes the member (KIP-848's migration)."""
     driver = Driver()
     beat(driver, member_id=A)
     driver.store()
-    assert join_error(driver) is ErrorCode.MEMBER_ID_REQUIRED
-    others: list[dict[str, Any]] = [{"protocol_type": "other"}, {"protocols": ()}, {"member_id": B}]
-    for named in (*others, {"knows_two_steps": False}):
-        assert join_error(driver, **named) is ErrorCode.INCONSISTENT_GROUP_PROTOCOL, named
+    for member_id in ("", A, B):
+        assert join_error(driver, member_id=MemberId(member_id)) is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 
 def deleted(driver: Driver, topic: str) -> ErrorCode:

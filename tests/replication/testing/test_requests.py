@@ -1,0 +1,49 @@
+"""A served cluster answers writes and new topics as released Kafka does (4.4.0)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from broker.ids import Offset, ProducerEpoch, ProducerId
+from broker.units import TimeMs
+from log.batches.build import BatchSpec, build_batch
+from log.record import Record
+from replication.testing import ClusterSpec
+from replication.testing.served_cluster import ServedCluster
+from tests.kafka.protocol_draws import VERSIONS
+from tests.kafka.protocol_ends import Simulated, ask
+
+
+def asked(end: Simulated, broker: int, name: str, **values: Any) -> Any:
+    """Return a broker's response to a request of the newest version served."""
+    api, _, version = VERSIONS[name]
+    return ask(end, broker, api, version, values)
+
+
+def test_a_batch_that_was_there_before_is_answered_with_its_timestamp() -> None:
+    """UnifiedLog.append; of a partition named twice in a request, the last batch is written, once."""
+    served = ServedCluster(ClusterSpec(topics={"t": 1}))
+    served.begin()
+    end = Simulated(served)
+    spec = BatchSpec(producer_id=ProducerId(1), producer_epoch=ProducerEpoch(0), base_sequence=0)
+    partition = {"index": 0, "records": build_batch(spec, [Record(Offset(0), TimeMs(5_000), b"k", b"v")])}
+    topic = {"name": "t", "partition_data": [partition, partition]}
+    write = {"transactional_id": None, "acks": 1, "timeout": 1_000, "topic_data": [topic]}
+    shown = asked(end, 0, "Metadata", topics=[{"name": "t"}], allow_auto_topic_creation=False)
+    leader = shown["topics"][0]["partitions"][0]["leader_id"]
+    found = []
+    for _ in range(2):
+        answer = asked(end, leader, "Produce", **write)
+        found += [each["log_append_time"] for each in answer["responses"][0]["partition_responses"]]
+    assert found == [None, datetime(1970, 1, 1, 0, 0, 5, tzinfo=UTC)]
+
+
+def test_a_topic_that_is_only_validated_has_an_id() -> None:
+    served = ServedCluster(ClusterSpec())
+    served.begin()
+    end = Simulated(served)
+    topic = {"name": "t", "num_partitions": 1, "replication_factor": 1, "assignments": [], "configs": []}
+    answer = asked(end, 0, "CreateTopics", topics=[topic], timeout=1_000, validate_only=True)
+    assert answer["topics"][0]["error_code"] == "none"
+    assert answer["topics"][0]["topic_id"].version == 4
