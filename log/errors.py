@@ -23,7 +23,7 @@ class InvalidRecordError(CorruptDataError):
 
 
 class DecompressionError(CorruptDataError):
-    """A codec refuses the compressed records, or they grow beyond the limit."""
+    """A codec refuses the compressed records."""
 
     kafka_class: ClassVar[str] = "org.apache.kafka.common.KafkaException"
     reached_bytes: int = 0
@@ -35,6 +35,10 @@ class DecompressionError(CorruptDataError):
         error = cls(what)
         error.reached_bytes = reached_bytes
         return error
+
+
+class ReadingLimitError(DecompressionError):
+    """Compressed records stand for more than is read of a file of its size, or of one batch; they need no damage."""
 
 
 class UnknownCodecError(CorruptDataError):

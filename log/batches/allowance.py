@@ -2,7 +2,8 @@
 
 A batch of 6 KB may hold nine million records. So a reader of a file takes from its compressed batches at most 64 MiB
 and 256 bytes for each byte of the file, and at most a million records and two for each byte: a batch whose offsets
-ascend does not compress to less than a byte a record. Of records that are decoded, an eighth. What is beyond is damage.
+ascend does not compress to less than a byte a record. Of records that are decoded, an eighth. What is beyond is
+not read, which `verify` tells from damage.
 
 Source: ours; Kafka takes all that fits into its heap.
 """
@@ -15,7 +16,7 @@ from typing import Final
 from broker.units import MIB
 from log.codecs.compression import DECOMPRESSED_BYTES_MAX
 from log.codecs.crc import BytesLike
-from log.errors import DecompressionError
+from log.errors import DecompressionError, ReadingLimitError
 
 BYTES_FREE: Final = DECOMPRESSED_BYTES_MAX
 BYTES_PER_BYTE: Final = 256
@@ -49,7 +50,7 @@ class ReadingAllowance:
         return self._headers_left // self._cost
 
     def bytes_max(self, bytes_max: int = DECOMPRESSED_BYTES_MAX) -> int:
-        """Return how many bytes the next batch may decompress to; raise DecompressionError for none."""
+        """Return how many bytes the next batch may decompress to; raise ReadingLimitError for none."""
         if self._bytes_left <= 0:
             raise self.refusal("its bytes are")
         return min(bytes_max, self._bytes_left)
@@ -75,6 +76,6 @@ class ReadingAllowance:
             self._headers_left = left
         return left >= 0
 
-    def refusal(self, what: str) -> DecompressionError:
+    def refusal(self, what: str) -> ReadingLimitError:
         """Return the error for what is beyond the allowance; `what` is a plural subject and "are"."""
-        return DecompressionError(f"{what} not read: a file of {self._size_bytes:,} bytes does not hold as much")
+        return ReadingLimitError(f"{what} not read: a file of {self._size_bytes:,} bytes does not hold as much")

@@ -16,6 +16,7 @@ from broker.java.utf8 import decode_java_utf8
 from broker.units import TimeMs
 from log.batches.arrow_columns import RECORD_COLUMNS, record_columns
 from log.codecs.varint import read_varint
+from log.errors import ReadingLimitError
 from log.record import NO_SEQUENCE, Header, Record, TimestampOffset, increment_sequence
 
 
@@ -62,6 +63,11 @@ class Damage:
     """The offset that the damaged batch claims, None where not even that can be read."""
     is_torn_tail: bool = False
     """Whether it is an incomplete batch at the end of the file, which Kafka's readers pass over in silence."""
+
+    @property
+    def is_limit(self) -> bool:
+        """Return whether the batch stands for more than is read, with a right checksum: it need not be damaged."""
+        return isinstance(self.error, ReadingLimitError)
 
     @property
     def what(self) -> str:

@@ -118,6 +118,8 @@ class ScanOptions:
     check_crc: bool = True
     keep_going: bool = False
     """Whether to step over damage (to `RecordColumns.damages`) and read on, instead of raising at it."""
+    passes_limits: bool = False
+    """Whether to step over batches that stand for more than is read, though not over damage."""
     reader: BatchReader = BatchReader.FILE
     record_cost: int = 1
     """How many plain records one record costs of the `ReadingAllowance`."""
@@ -157,7 +159,7 @@ def scan(
         if isinstance(piece, RecordColumns):
             yield attrs.evolve(piece, damages=tuple(damages)) if damages else piece
             damages.clear()
-        elif options.keep_going or piece.is_torn_tail:
+        elif options.keep_going or piece.is_torn_tail or (options.passes_limits and piece.is_limit):
             damages.append(piece)
         else:
             raise piece.error

@@ -30,7 +30,7 @@ from log.codecs.lz4_frame import (
     frame_bytes_max,
 )
 from log.codecs.snappy_stream import compress_stream, decompress_stream
-from log.errors import DecompressionError, UnknownCodecError
+from log.errors import DecompressionError, ReadingLimitError, UnknownCodecError
 
 DECOMPRESSED_BYTES_MAX: Final = 64 * MIB
 """The largest decompressed batch: 64 times a producer's default max.request.size."""
@@ -151,7 +151,7 @@ def decompress_into(codec: Codec, data: memoryview, room: memoryview, *, bytes_m
 
 def _too_much(codec: str, bytes_max: int) -> DecompressionError:
     what = f"{codec}: the records decompress to more than the allowed {bytes_max} bytes"
-    return DecompressionError.after(bytes_max, what)
+    return ReadingLimitError.after(bytes_max, what)
 
 
 def _gunzip(data: BytesLike, bytes_max: int) -> BytesLike:

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from broker.compiled import compiled_with
 from broker.units import MIB
-from log.errors import DecompressionError
+from log.errors import DecompressionError, ReadingLimitError
 
 ByteArray: TypeAlias = NDArray[np.uint8]
 
@@ -277,6 +277,4 @@ def _decompress_into(data: memoryview, room: memoryview) -> int:
 
 
 def _too_much(bytes_max: int) -> DecompressionError:
-    return DecompressionError.after(
-        bytes_max, f"lz4: the records decompress to more than the allowed {bytes_max} bytes"
-    )
+    return ReadingLimitError.after(bytes_max, f"lz4: the records decompress to more than the allowed {bytes_max} bytes")

@@ -10,7 +10,7 @@ from typing import Final
 
 import cramjam
 
-from log.errors import DecompressionError
+from log.errors import DecompressionError, ReadingLimitError
 
 MAGIC: Final = b"\x82SNAPPY\x00"
 HEADER: Final = MAGIC + struct.pack(">ii", 1, 1)
@@ -49,7 +49,7 @@ def decompress_stream(data: memoryview, *, bytes_max: int) -> bytes | bytearray:
         try:
             out += _decompress_block(data[position : position + size], len(out), bytes_max)
         except DecompressionError as error:
-            raise DecompressionError.after(len(out), error.what) from None
+            raise type(error).after(len(out), error.what) from None
         position += size
     return out
 
@@ -66,7 +66,7 @@ def _check_header(header: memoryview) -> None:
 def _decompress_block(block: memoryview, before: int, bytes_max: int) -> memoryview:
     size = _content_size(block)
     if before + size > bytes_max:
-        raise DecompressionError(f"snappy: the records decompress to more than the allowed {bytes_max} bytes")
+        raise ReadingLimitError(f"snappy: the records decompress to more than the allowed {bytes_max} bytes")
     out = bytearray(size)
     try:
         written = cramjam.snappy.decompress_raw_into(block, out)

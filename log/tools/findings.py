@@ -5,7 +5,7 @@ Source: kafka.tools.DumpLogSegments, 4.3.1, for what it prints to standard error
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Final
 
@@ -17,6 +17,8 @@ from broker.wording import counted
 from log.batches.record_columns import Damage
 
 OFFSET_BYTES: Final = 8
+NOT_READ: Final = "not read further: "
+"""How a finding begins that is a limit of ours, and no damage."""
 
 
 @attrs.frozen
@@ -60,6 +62,14 @@ def of_damage(file: str, damage: Damage) -> Finding:
     if damage.is_torn_tail:
         what = _torn(damage.size_bytes)
     return Finding(file, what, damage.position, damage.base_offset)
+
+
+def limit_finding(file: str, limits: Sequence[Damage]) -> tuple[Finding, ...]:
+    """Return one finding for the batches of a file whose records stand for more than is read, if there are any."""
+    if not limits:
+        return ()
+    first, what = of_damage(file, limits[0]), f"{NOT_READ}{limits[0].what}; its checksum is right"
+    return (attrs.evolve(first, what=what, more_count=len(limits) - 1),)
 
 
 def of_error(file: str, error: CorruptDataError, data: memoryview | None = None) -> Finding:

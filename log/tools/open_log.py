@@ -25,7 +25,7 @@ from log.record import NO_TIMESTAMP
 from log.segments.file_names import LOG, SWAP, TXN_INDEX
 from log.segments.txn_index import AbortedTransaction, aborted_transactions
 from log.storage import FileStorage, Storage
-from log.tools.findings import Finding
+from log.tools.findings import NOT_READ, Finding
 from log.tools.sources import SourceFile, SourceFolder
 from log.tools.stats import SegmentStats
 from log.tools.transactions import LogTransactions, Transaction, partition_of, read_transactions
@@ -41,7 +41,8 @@ class NotCompactableError(CorruptDataError):
     """A log has a batch that cannot be read, so that nothing of it is compacted."""
 
     def __init__(self, damage: str) -> None:
-        super().__init__(f"{damage}; nothing is compacted, `brokerside log recover` cuts the log there")
+        advice = "" if NOT_READ in damage else ", `brokerside log recover` cuts the log there"
+        super().__init__(f"{damage}; nothing is compacted{advice}")
 
 
 @attrs.frozen
@@ -114,6 +115,8 @@ class OpenLog:
                 damage = Finding(file.shown, f"begins below the last offset of the segment before, {last_offset}")
             if damage is not None:
                 raise NotCompactableError(damage.line())
+            if report.limits:
+                raise NotCompactableError(report.limits[0].line())
             last_offset = last_offset if file.stage else max(last_offset, report.last_offset)
 
     def cleanable(
@@ -240,7 +243,7 @@ def measure_segment(
     """Return the figures of one segment, its damage as `verify` finds it; call `advance` with counts of bytes read."""
     stats = SegmentStats(size_bytes=file.size_bytes, log_start_offset=log_start_offset)
     report = verify_segment(file, keep_going=True, advance=advance, take=stats.take)
-    found = [finding for finding in report.findings if finding.file == file.shown]
+    found = [finding for finding in (*report.findings, *report.limits) if finding.file == file.shown]
     stats.damage = found[0] if found else None
     stats.damage_count = sum(1 + finding.more_count for finding in found)
     return stats

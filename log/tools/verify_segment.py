@@ -33,7 +33,7 @@ from log.batches.record_columns import Damage, HeaderColumns, RecordColumns
 from log.batches.scan import ScanOptions, scan
 from log.segments.file_names import OFFSET_INDEX, TIME_INDEX
 from log.storage.checkpoints import EpochEntry
-from log.tools.findings import Checked, Finding, of_damage, of_error
+from log.tools.findings import Checked, Finding, limit_finding, of_damage, of_error
 from log.tools.index_entries import IndexEntries
 from log.tools.sources import SourceFile
 from log.tools.timestamps import utc_day
@@ -53,6 +53,8 @@ class SegmentReport:
     """The largest offset read; one below the base offset if none was."""
     is_read: bool = True
     """Whether a segment was read for it."""
+    limits: tuple[Finding, ...] = ()
+    """The first batch whose records were not read as they stand for too much; its checksum is right."""
 
     def damage_of(self, file: SourceFile) -> Finding | None:
         """Return the first finding in `file` itself, None if only files beside it have any."""
@@ -73,7 +75,7 @@ def verify_segment(
     data = file.view()
     read_to = skipped = 0
     try:
-        for chunk in scan(data, options=ScanOptions(keep_going=keep_going), source=file.shown):
+        for chunk in scan(data, options=ScanOptions(keep_going=keep_going, passes_limits=True), source=file.shown):
             check.take(chunk)
             take(chunk)
             damages.extend(chunk.damages)
@@ -97,8 +99,10 @@ def verify_segment(
         skipped_size_bytes=skipped,
         skipped_batch_count=sum(damage.base_offset is not None for damage in damages),
     )
-    findings = [*(of_damage(file.shown, damage) for damage in damages), *check.findings()]
-    return SegmentReport(tuple(findings), checked, check.last_offset)
+    real = [damage for damage in damages if not damage.is_limit]
+    findings = (*(of_damage(file.shown, damage) for damage in real), *check.findings())
+    limits = limit_finding(file.shown, [damage for damage in damages if damage.is_limit])
+    return SegmentReport(findings, checked, check.last_offset, limits=limits)
 
 
 class _IndexCheck:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import struct
 from collections.abc import Callable
@@ -10,14 +11,20 @@ from pathlib import Path
 import attrs
 import pytest
 
+from broker.ids import Offset
+from broker.units import TimeMs
 from log.batches.batch_v2 import HEADER
+from log.batches.build import BatchSpec, build_batch
+from log.codecs.compression import Codec
 from log.codecs.crc import crc32c
+from log.record import Record
 from log.storage.checkpoints import LEADER_EPOCH_FILE
 from log.storage.metadata_files import META_PROPERTIES_FILE
 from log.tools.findings import Checked, Finding
 from log.tools.sources import expand
 from log.tools.verify import folder_parts, in_sequence, verify_part
-from tests.log.samples import DIRECTORY, SAMPLES, write_sample
+from tests.log.cli.test_commands import answer
+from tests.log.samples import DIRECTORY, SAMPLES, START_MS, write_sample
 
 
 def findings(path: Path, *, keep_going: bool = True) -> tuple[list[Finding], Checked]:
@@ -255,3 +262,52 @@ def test_a_line_reports_file_byte_offset_and_what() -> None:
 def test_an_index_that_is_named_alone_counts_as_a_file(partition: Path) -> None:
     found, total = findings(partition / "00000000000000000000.index")
     assert (found, total.file_count) == ([], 1)
+
+
+def constant(root: Path, codec: Codec, batch_count: int = 8) -> Path:
+    """A partition whose batches of constant values, as kafka-producer-perf-test writes, stand for 128 MB in all."""
+    record = Record(Offset(0), TimeMs(START_MS), None, b"x" * 16_000_000)
+    (root / "perf-0").mkdir()
+    path = root / "perf-0" / f"{0:020d}.log"
+    batches = [build_batch(BatchSpec(base_offset=Offset(0), codec=codec), [record])]
+    batches += [number.to_bytes(8, "big") + batches[0][8:] for number in range(1, batch_count)]
+    path.write_bytes(b"".join(batches))
+    return path
+
+
+def test_a_sound_segment_that_stands_for_more_than_is_read_is_not_damaged(tmp_path: Path) -> None:
+    """What is beyond the allowance has its checksum checked, and is named as not read; a bit turned there is damage."""
+    path = constant(tmp_path, Codec.ZSTD)
+    size = path.stat().st_size // 8
+    for words in ((), ("--keep-going",)):
+        found = answer("verify", path.parent, *words)
+        assert (found.status, found.err) == (0, "")
+        assert re.fullmatch(
+            rf"{path}: at byte {4 * size}, batch at offset 4: not read further: .*; its checksum is right"
+            r" \(3 more like it\)",
+            found.lines[0],
+        )
+        assert found.lines[1:] == [
+            "1 file, 4 batches, 4 records: no damage",
+            f"passed over: {4 * size:,} bytes, 4 batches",
+        ]
+    rows = [json.loads(line) for line in answer("verify", "--json", path.parent).lines]
+    assert (rows[-1]["damages"], rows[-1]["skipped_batch_count"]) == (0, 4)
+    compacted = answer("compact", "--include-active", "--out", tmp_path / "out", path.parent)
+    assert compacted.status == 1
+    assert compacted.err.endswith("its checksum is right (3 more like it); nothing is compacted\n")
+    content = bytearray(path.read_bytes())
+    content[-3] ^= 1
+    path.write_bytes(content)
+    assert answer("verify", path.parent).status == 1
+
+
+def test_the_limit_does_not_hide_a_codec_that_refuses(tmp_path: Path) -> None:
+    """A batch that a codec cannot read is damage, though its checksum is right."""
+    path = constant(tmp_path, Codec.NONE, batch_count=1)
+    content = bytearray(path.read_bytes()[:200])
+    content[8:12] = (200 - 12).to_bytes(4, "big")
+    content[22] = Codec.ZSTD
+    content[17:21] = crc32c(bytes(content[21:])).to_bytes(4, "big")
+    path.write_bytes(content)
+    assert answer("verify", path.parent).status == 1
