@@ -277,7 +277,7 @@ class ControllerRole:
         if state is BrokerState.UNFENCED:
             # Until its next heartbeat Kafka takes a broker that was just unfenced for one that has read nothing.
             self._sessions[broker].metadata_offset = NOTHING_READ
-            self._change_all(unfenced, broker)
+            self._change_all(_able_again, broker)
         else:
             self._change_all(fenced, broker)
         self._sessions[broker].shutdown_offset = len(self.log) - 1
@@ -441,6 +441,19 @@ def _preferred(
 ) -> PartitionState | None:
     error, after = election_requested(partition, Election.PREFERRED, active, settings, policy)
     return after if error is ErrorCode.NONE else None
+
+
+def _able_again(
+    partition: PartitionState,
+    broker: BrokerId,
+    active: frozenset[BrokerId],
+    settings: PartitionSettings,
+    policy: ElectionPolicy,
+) -> PartitionState | None:
+    """Return the partition after `broker` was unfenced; in a failed directory its replica cannot lead (KIP-858)."""
+    if broker not in active:
+        return swept(partition, active, settings, policy)
+    return unfenced(partition, broker, active, settings, policy)
 
 
 def _answer(sender: Address, response: AlterPartitionReassignmentsResponse | ElectLeadersResponse, out: Outbox) -> None:

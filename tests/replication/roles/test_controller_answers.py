@@ -256,7 +256,12 @@ def test_a_replica_in_a_failed_directory_is_not_elected_until_its_broker_starts_
     assert told == [ElectLeadersResponse(0, ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)]
     talk.beat(1, offline=frozenset({0}))
     assert not talk.controller.image.partitions[0].has_leader
-    talk.register(BrokerId(2), "2/2", SETTINGS.session_ms + 1)
+    later_ms = SETTINGS.session_ms + 1
+    assert talk.fenced_at(later_ms) == [1, 2]
+    talk.beat(2, later_ms)  # A heartbeat tells what has failed since the one before.
+    assert talk.controller.image.brokers[BrokerId(2)].offline == {0}
+    assert not talk.controller.image.partitions[0].has_leader
+    talk.register(BrokerId(2), "2/2", 2 * later_ms)
     assert talk.controller.image.brokers[BrokerId(2)].offline == frozenset()
 
 
