@@ -36,7 +36,8 @@ INVARIANTS: Final[Mapping[str, Invariant]] = MappingProxyType(
         "I1": Invariant("leader in ISR", "a leader is in the ISR"),
         "I2": Invariant(
             "shape of ISR and ELR",
-            "ISR and ELR are apart, of replicas, without doubles; no ELR with min.insync.replicas in sync; none fenced",
+            "ISR and ELR are apart, of replicas, without doubles; no ELR with min.insync.replicas in sync; none "
+            "fenced; a failed directory counts as failed until its broker registers anew",
             may_break="without ELR the last member of an ISR may be fenced",
         ),
         "I3": Invariant("epochs rise", "no epoch falls; one change one partition epoch; one leader a leader epoch"),
@@ -61,7 +62,11 @@ INVARIANTS: Final[Mapping[str, Invariant]] = MappingProxyType(
         "I10": Invariant("bound of durability", "what was acknowledged can be read at the end", "end", _U),
         "I11": Invariant("logs match", "the same offset and leader epoch is the same record after the same log"),
         "I12": Invariant("epoch cache", "the cache holds the first offset of each epoch of the log"),
-        "I13": Invariant("bounds", "log start <= last stable offset <= high watermark <= log end"),
+        "I13": Invariant(
+            "bounds",
+            "log start <= last stable offset <= high watermark <= log end; recovery point <= log end; the "
+            "producers are known up to the log end",
+        ),
         "I14": Invariant("high watermarks rise", "a leader's high watermark never falls within an epoch", may_break=_U),
         "I15": Invariant(
             "frozen under min ISR",
@@ -91,7 +96,7 @@ INVARIANTS: Final[Mapping[str, Invariant]] = MappingProxyType(
         "I28": Invariant(
             "elections are allowed",
             "a leader from outside ISR and ELR is the last known one, by the setting, or by an UNCLEAN ElectLeaders; "
-            "and no member could lead",
+            "and no member could lead; no leader in a failed directory is elected",
         ),
         "I29": Invariant(
             "counted members hold",

@@ -124,6 +124,9 @@ class RecordReader:
             known = self._brokers.get(record.broker)
             if known is not None and known.epoch > record.status.epoch:
                 yield "I3", -1, f"the epoch of broker {record.broker} fell to {record.status.epoch}"
+            if known is not None and known.epoch == record.status.epoch and known.offline - record.status.offline:
+                forgotten = sorted(known.offline - record.status.offline)
+                yield "I2", forgotten[0], f"the failed directory of broker {record.broker} was forgotten: {forgotten}"
             if known is not None and known.epoch != record.status.epoch:
                 self._former_epochs[record.broker] = known.epoch
             self._brokers[record.broker] = record.status
@@ -168,6 +171,9 @@ class RecordReader:
             yield "I3", f"leader epoch {before.leader_epoch} was followed by {after.leader_epoch}, moved: {is_moved}"
         if not cause.by_zookeeper and after.leader_epoch > before.leader_epoch + self._may_rise(before, after):
             yield "I3", f"leader epoch {before.leader_epoch} became {after.leader_epoch} for nothing"
+        leads = self._brokers.get(after.leader)
+        if is_moved and not cause.by_zookeeper and leads is not None and partition in leads.offline:
+            yield "I28", f"broker {after.leader} was elected, where the directory of the replica has failed"
         # What the controller wrote of the ELR is not asked; an election is judged by who should have been in it.
         eligible = self._eligible[partition]
         counted = attrs.evolve(before, elr=tuple(sorted(eligible)))

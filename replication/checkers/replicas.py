@@ -41,6 +41,10 @@ def check_bounds(
     log = observed.log.log
     if not log.log_start_offset <= log.last_stable_offset <= log.high_watermark <= log.log_end_offset:
         yield "I13", f"broker {node.broker} has the bounds {log}"
+    if log.recovery_point > log.log_end_offset:
+        yield "I13", f"broker {node.broker} counts {log} as flushed up to {log.recovery_point}"
+    if log.producers.map_end_offset != log.log_end_offset:
+        yield "I13", f"broker {node.broker} knows the producers of {log} up to {log.producers.map_end_offset}"
     if change.is_cut:
         state = reference.state
         kept = min(observed.agreed, len(observed.entries))

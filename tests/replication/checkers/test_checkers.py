@@ -125,6 +125,30 @@ def raise_above_end(cluster: Cluster) -> None:
     log.version += 1
 
 
+def leave_recovery_point(cluster: Cluster) -> None:
+    log = log_of(cluster, 1)
+    log.log.local.recovery_point = Offset(log.log.log_end_offset + 1)
+    log.version += 1
+
+
+def leave_producers(cluster: Cluster) -> None:
+    log = log_of(cluster, 1)
+    log.log.producers.update_map_end_offset(log.log.log_end_offset + 1)
+    log.version += 1
+
+
+def forget_failed_directory(cluster: Cluster) -> None:
+    status = cluster.controller.image.brokers[BrokerId(1)]
+    for offline in (frozenset({0}), frozenset[int]()):
+        cluster.controller._write(BrokerRecord(BrokerId(1), attrs.evolve(status, offline=offline)))
+
+
+def elect_from_a_failed_directory(cluster: Cluster) -> None:
+    status = cluster.controller.image.brokers[BrokerId(1)]
+    cluster.controller._write(BrokerRecord(BrokerId(1), attrs.evolve(status, offline=frozenset({0}))))
+    written(leader=BrokerId(1), leader_epoch=LeaderEpoch(1))(cluster)
+
+
 def lower(cluster: Cluster) -> None:
     log = log_of(cluster, 0)
     log.log.high_watermark = Offset(0)
@@ -171,7 +195,11 @@ def believe_a_wrong_view(cluster: Cluster) -> None:
 
 BREAKS: Final[dict[str, tuple[Action, ...]]] = {
     "I1": (written(leader=BrokerId(0), isr=(BrokerId(1), BrokerId(2))),),
-    "I2": (written(elr=(BrokerId(1),)), written(elr=(BrokerId(0),), isr=(BrokerId(0), BrokerId(1)))),
+    "I2": (
+        written(elr=(BrokerId(1),)),
+        written(elr=(BrokerId(0),), isr=(BrokerId(0), BrokerId(1))),
+        forget_failed_directory,
+    ),
     "I3": (
         written(partition_epoch=50),
         written(leader=BrokerId(1)),
@@ -186,10 +214,11 @@ BREAKS: Final[dict[str, tuple[Action, ...]]] = {
     "I8": (count_fewer,),
     "I11": (forge,),
     "I12": (know_wrong_epoch,),
-    "I13": (raise_above_end,),
+    "I13": (raise_above_end, leave_recovery_point, leave_producers),
     "I14": (lower,),
     "I16": (cut(1, 0), cut(0, 1)),
     "I27": (ask_in_an_older_epoch,),
+    "I28": (elect_from_a_failed_directory,),
 }
 
 

@@ -152,6 +152,21 @@ def test_requests_of_another_generation_are_refused(generation: int) -> None:
     assert driver.group.commit_error(member, None, generation) is ErrorCode.ILLEGAL_GENERATION
 
 
+def test_a_static_member_commits_in_its_present_generation_only() -> None:
+    """ClassicGroup.validateMember looks at the instance id first, and at the generation all the same."""
+    driver = Driver()
+    joining = driver.join(instance_id=STATIC)
+    driver.at(3_000)
+    member = driver.joined(joining).member_id
+    driver.sync(member, 1, (member, b"A"), instance=STATIC)
+    for generation, error in (
+        (0, ErrorCode.ILLEGAL_GENERATION),
+        (1, ErrorCode.NONE),
+        (2, ErrorCode.ILLEGAL_GENERATION),
+    ):
+        assert driver.group.commit_error(member, STATIC, generation) is error
+
+
 def test_a_leader_that_dies_between_join_and_sync_is_dropped_and_the_rest_begin_anew() -> None:
     driver = Driver()
     (leader, _), (other, _) = driver.enter(), driver.enter()
