@@ -6,7 +6,7 @@ import attrs
 import pytest
 
 from broker.error_codes import ErrorCode
-from broker.ids import BrokerEpoch, BrokerId, Offset
+from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch, Offset
 from broker.units import TimeMs
 from log.batches.build import BatchSpec, build_batch
 from log.errors import InconsistentTopicIdError, StorageError
@@ -21,6 +21,7 @@ from replication.roles.messages import (
     BrokerHeartbeat,
     BrokerRegistrationResponse,
     Fetch,
+    FetchResponse,
     HostedMessage,
     Message,
     MetadataFetchResponse,
@@ -69,6 +70,17 @@ def test_the_controller_is_asked_for_a_joining_follower_at_once_and_once() -> No
         for each in (fetch, attrs.evolve(fetch, number=2), Produce(0, 3, 1, BATCH))
     ]
     assert asked == [[ids(1, 3)], [], []]
+
+
+def test_who_leads_no_more_answers_what_it_held() -> None:
+    """ReplicaManager.makeFollowers completes the delayed writes and fetches of the partition."""
+    stage = Stage(ReplicaRole.LEADING)
+    assert not [each for each in stage.tell(Produce(0, 1, -1, BATCH)) if isinstance(each, ProduceResponse)]
+    stage.tell(Fetch(0, 2, attrs.evolve(FOLLOWING, offset=Offset(1))))
+    told = news(stage, leader=LEADER, leader_epoch=LeaderEpoch(EPOCH + 1))
+    errors = {type(each): each.error for each in told if isinstance(each, ProduceResponse)}
+    held = [each.answer.error for each in told if isinstance(each, FetchResponse)]
+    assert (errors, held) == ({ProduceResponse: ErrorCode.NOT_LEADER_OR_FOLLOWER}, [ErrorCode.FENCED_LEADER_EPOCH])
 
 
 def test_an_epoch_is_known_to_its_leader_before_it_has_a_record() -> None:

@@ -233,6 +233,17 @@ def test_a_commit_of_a_former_epoch_counts_for_a_partition_held_since_then() -> 
     assert driver.group.commit_error(A, 2) is ErrorCode.STALE_MEMBER_EPOCH
 
 
+def test_a_heartbeat_of_the_former_epoch_is_heard_of_who_has_given_up_what_moved() -> None:
+    """ConsumerGroup's member may have missed an answer: it is let in unless it owns what is not its own any more."""
+    driver = two()
+    driver.at(START_MS + 1_000)
+    driver.beat("a", 2, owned=parts(0, 1))
+    assert driver.beat("a", 2, owned=parts(0)).epoch == 3
+    assert driver.beat("a", 2, owned=parts(0, 1)).error is ErrorCode.FENCED_MEMBER_EPOCH
+    assert driver.beat("a", 2).error is ErrorCode.FENCED_MEMBER_EPOCH
+    assert driver.beat("a", 2, owned=parts(0)).error is ErrorCode.NONE
+
+
 def at_its_target(owed: Partitions, *topics: str) -> tuple[ConsumerMember, TargetAssignment]:
     """Return a member that has what its target says and may owe partitions that it gave up, and that target."""
     member = ConsumerMember(
