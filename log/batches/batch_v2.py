@@ -196,11 +196,14 @@ class BatchV2(RecordBatch):
         if computed != self.crc:
             raise self.corrupt(f"Record is corrupt (stored crc = {self.crc}, computed crc = {computed})")
 
+    def _ensure_header(self) -> None:
+        if len(self.data) < HEADER.size:
+            raise CorruptBatchError(f"the size {len(self.data)} cannot hold the header of a batch")
+
     def payload(self, bytes_max: int = DECOMPRESSED_BYTES_MAX) -> BytesLike:
         """Return the decompressed records section; raise a CorruptDataError for damage."""
         try:
-            if len(self.data) < HEADER.size:
-                raise CorruptBatchError(f"the size {len(self.data)} cannot hold the header of a batch")
+            self._ensure_header()
             codec = codec_of(self.attributes)
             payload = self.data[HEADER.size :]
             return payload if codec is _NO_CODEC else decompress(codec, payload, magic=self.magic, bytes_max=bytes_max)
@@ -217,6 +220,10 @@ class BatchV2(RecordBatch):
         """Yield the records some at a time; of a compressed batch, which Kafka reads whole, none before damage."""
         if self._is_empty():
             return
+        try:
+            self._ensure_header()
+        except CorruptDataError as error:
+            raise self.placed(error) from None
         limits = None if self.codec is _NO_CODEC else allowance
         payload = bytes(self.payload() if limits is None else limits.take_from(self.payload))
         done = 0

@@ -107,6 +107,8 @@ def find_candidate(data: ByteArray, start: int, end: int) -> int:
 
 SEARCH_BYTES_MAX: Final = 256 * MIB
 """How many bytes all searches after damage may checksum in one scan; beyond, the rest of the file is skipped."""
+_STEP_BYTES_AFTER_DAMAGE: Final = 4_096
+"""How many bytes are looked at behind damage, where there may be more of it; doubled as long as there is none."""
 STEP_BYTES_MAX: Final = 256 * MIB
 """How large `step_bytes` may be: the keys or values of a chunk are less than the 2 GiB of an Arrow column."""
 
@@ -184,8 +186,8 @@ class _Scan:
 
     def pieces(self, position: int) -> Iterator[RecordColumns | Damage]:
         """Yield columns and damages in the order of the file."""
+        is_file_reader, step_bytes = self.options.reader is BatchReader.FILE, self.options.step_bytes
         while position < self.end:  # Each turn moves on by a batch at least.
-            is_file_reader, step_bytes = self.options.reader is BatchReader.FILE, self.options.step_bytes
             headers = walk(self.array, position, self.end, is_file_reader, self.memory, step_bytes=step_bytes)
             good = self._good_count(headers) if self.options.check_crc else len(headers)
             yield from self._read(headers.rows(0, good))
@@ -195,9 +197,11 @@ class _Scan:
             elif headers.damage is not None:
                 damage = self._stopped(headers.damage)
             else:
+                step_bytes = min(2 * step_bytes, self.options.step_bytes)
                 continue
             yield damage
             position = damage.position + damage.size_bytes
+            step_bytes = min(_STEP_BYTES_AFTER_DAMAGE, self.options.step_bytes)
 
     def _good_count(self, headers: HeaderColumns) -> int:
         """Return how many batches precede the first one with a wrong checksum."""
@@ -227,7 +231,7 @@ class _Scan:
 
     def _is_credible(self, position: int) -> bool:
         """Return whether a batch seems to begin at `position`, which confirms the size before it."""
-        following = walk(self.array, position, self.end, is_file_reader=False)
+        following = walk(self.array, position, self.end, is_file_reader=False, step_bytes=1)
         if len(following) == 0:
             return False
         is_message = following.magic[0] < 2 and 0 <= following.attributes[0] < 16
@@ -263,7 +267,7 @@ class _Scan:
             for _ in () if is_checksum else batch.record_slices(headers_max=0):
                 pass
         except CorruptDataError as error:
-            return error
+            return error.with_traceback(None)  # Its frames would keep the headers of all batches behind.
         raise AssertionError(f"the batch at {position} was refused by a kernel only")
 
     def _read(self, headers: HeaderColumns) -> Iterator[RecordColumns | Damage]:
@@ -304,7 +308,9 @@ class _Scan:
                 yield from plain_columns(self.array, first, end, run)
         except CorruptDataError as error:
             if len(run) == 1:
-                yield self._unreadable(run, 0, self._error_of(first) if not batch.is_wrapper else error)
+                yield self._unreadable(
+                    run, 0, self._error_of(first) if not batch.is_wrapper else error.with_traceback(None)
+                )
                 return
             for row in range(len(run)):  # One of them does not add up; the others can be read.
                 yield from self._read_messages(run.rows(row, row + 1))

@@ -21,7 +21,8 @@ import attrs
 
 from broker.errors import UsageError
 from broker.units import MINUTE_MS, SECOND_MS, DurationMs
-from replication.simulation.faults import Fault, draw_plan
+from replication.simulation.fault import Fault
+from replication.simulation.faults import draw_plan
 from replication.simulation.options import FaultKind
 from replication.simulation.report import lost_text, smallest_plan
 from replication.simulation.run import Outcome

@@ -165,7 +165,6 @@ def metadata_partition() -> bytes:
 CODECS: Final = (Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD)
 SEGMENTS: Final[Mapping[str, Callable[[], bytes]]] = {
     **{f"records-{codec.label}": partial(many_records, codec) for codec in CODECS},
-    **{f"wrapper-{codec.label}-{magic}": partial(wrapper, codec, magic) for codec in CODECS[:3] for magic in (0, 1)},
     "bombs": lambda: repeated(many_records(Codec.ZSTD)),
     "broken-at-the-end": lambda: repeated(broken_at_the_end(Codec.ZSTD)),
     "control": lambda: repeated(many_records(Codec.ZSTD, bits=CONTROL)),
