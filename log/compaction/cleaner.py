@@ -21,6 +21,7 @@ updateCheckpoints, doneCleaning), 4.3.1 and 4.4.0.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 import attrs
@@ -79,14 +80,18 @@ KEEPS_BATCH_AT_HIGH_WATERMARK: Final = Release("4.4")
 """The first release that keeps the last batch below the high watermark so, and no longer that of the pass."""
 NO_KEPT_END: Final = Offset(-1)
 """An offset at which no batch ends: no empty batch is kept."""
+NO_PRODUCERS: Final[Mapping[int, LastOfProducer]] = MappingProxyType({})
 NO_CLEAN_SEGMENT_HORIZON_MS: Final = TimeMs(0)
 
 
-def _kept_end(target: LogToClean, release: Release) -> Offset:
-    """Return the end offset of the batch that stays though it is empty, so that the log keeps its end."""
+def kept_end(release: Release, *, high_watermark: Offset, end_offset: Offset) -> Offset:
+    """Return the end offset of the batch that stays though it is empty, so that the log keeps its end.
+
+    `end_offset` is that of the pass.
+    """
     if release >= KEEPS_BATCH_AT_HIGH_WATERMARK:
-        return target.log.high_watermark
-    return target.end_offset if release >= KEEPS_LAST_BATCH else NO_KEPT_END
+        return high_watermark
+    return end_offset if release >= KEEPS_LAST_BATCH else NO_KEPT_END
 
 
 @attrs.frozen(kw_only=True)
@@ -178,7 +183,8 @@ class _Rewrite:
         release = log.config.release
         rule = TombstoneRule.of_pass(now_ms, log.config.delete_retention_ms)
         self._rule = attrs.evolve(rule, upgrades_messages=release >= UPGRADES_SINCE)
-        self._fates = Fates(_kept_end(target, release), now_ms)
+        end = kept_end(release, high_watermark=log.high_watermark, end_offset=target.end_offset)
+        self._fates = Fates(end, now_ms)
         clean_segments = log.local.segments.between(LOG_START, target.first_dirty_offset)
         self._legacy_horizon_ms = (
             clean_segments[-1].modified_ms - log.config.delete_retention_ms
@@ -276,10 +282,13 @@ def estimate_compaction(
     delete_retention_ms: DurationMs = DELETE_RETENTION_MS,
     map_slot_count: int = SLOT_COUNT,
     log_start_offset: Offset = LOG_START,
+    producers: Mapping[int, LastOfProducer] = NO_PRODUCERS,
+    kept_end_offset: Offset = NO_KEPT_END,
 ) -> CompactionEstimate:
     """Return the estimate for `segments`, consecutive segments of one partition in order; change no file.
 
-    Reads everything twice. `aborted` are the entries of the segments' transaction indexes. Raises CorruptDataError at
+    Reads everything twice. `aborted` are the entries of the segments' transaction indexes, `producers` the active ones;
+    `kept_end_offset` is the end of the batch that keeps the log's end. Raises CorruptDataError at
     the first damage, UsageError for a map of no more than one slot (one slot is 24 bytes).
     """
     offset_map = OffsetMap(map_slot_count)
@@ -288,7 +297,8 @@ def estimate_compaction(
     is_complete = all(
         map_source(offset_map, segment, transactions, start_offset=log_start_offset) for segment in segments
     )
-    fates = Fates(NO_KEPT_END, now_ms)
+    fates = Fates(kept_end_offset, now_ms)
+    fates.producers = producers
     fates.transactions.add_aborted(aborted)
     rule = TombstoneRule.of_pass(now_ms, delete_retention_ms)
     stats = CleanerStats()

@@ -29,6 +29,7 @@ from log.batches.batch import RecordBatch
 from log.batches.record_columns import HeaderColumns
 from log.compaction.key_kernels import BY_KEY, KEEP_ALL, SKIP
 from log.compaction.source import SourceLog
+from log.partition.producer_state import PRODUCER_ID_EXPIRATION_MS
 from log.record import CONTROL_BIT, TRANSACTIONAL_BIT, ControlType, control_type
 from log.segments.txn_index import AbortedTransaction
 
@@ -100,6 +101,32 @@ class LastOfProducer:
 
     data_offset: int | None
     producer_epoch: int
+
+
+def last_of_producers_in(chunks: Iterable[HeaderColumns], now_ms: TimeMs) -> dict[int, LastOfProducer]:
+    """Return the last data offset and epoch of each producer that is active at `now_ms`, from a log's batch headers.
+
+    What a log opened at `now_ms` knows of its producers, for those with a batch in it.
+    """
+    found: dict[int, LastOfProducer] = {}
+    seen_ms: dict[int, int] = {}
+    for headers in chunks:
+        is_control = headers.attributes & CONTROL_BIT != 0
+        # A control batch that a pass has emptied tells nothing any more.
+        is_known = (headers.magic >= 2) & (headers.producer_id >= 0) & ~(is_control & (headers.record_count == 0))
+        rows: list[int] = []
+        for kind in (is_control, ~is_control):  # The last row of each producer and kind decides.
+            of_kind = np.flatnonzero(is_known & kind)[::-1]
+            rows.extend(of_kind[np.unique(headers.producer_id[of_kind], return_index=True)[1]].tolist())
+        for row in sorted(rows):
+            producer_id, epoch = int(headers.producer_id[row]), int(headers.producer_epoch[row])
+            data_offset: int | None = int(headers.last_offset[row])
+            if is_control[row]:
+                before = found.get(producer_id)
+                data_offset = before.data_offset if before is not None and before.producer_epoch == epoch else None
+            found[producer_id] = LastOfProducer(data_offset, epoch)
+            seen_ms[producer_id] = int(headers.max_timestamp[row])
+    return {each: last for each, last in found.items() if now_ms - seen_ms[each] < PRODUCER_ID_EXPIRATION_MS}
 
 
 @attrs.frozen

@@ -6,7 +6,7 @@ one command calls damaged is damaged for every other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import Final
@@ -18,6 +18,8 @@ from broker.ids import Offset
 from broker.units import DurationMs, TimeMs
 from log.batches.scan import header_chunks
 from log.compaction import CleanerOptions, CompactionEstimate, SourceLog, estimate_compaction
+from log.compaction.cleaner import NO_KEPT_END, NO_PRODUCERS, kept_end
+from log.compaction.fates import LastOfProducer, last_of_producers_in
 from log.log_config import LogConfig
 from log.log_dir import LastShutdowns
 from log.partition.recovery import LastShutdown
@@ -162,9 +164,23 @@ class OpenLog:
             now_ms=now_ms,
             lag_ms=config.min_compaction_lag_ms,
         )
+        after = self.segments[len(files) :]
+        kept = kept_end(
+            config.release,
+            high_watermark=transactions.end_offset,
+            end_offset=Offset(after[0].base_offset) if after else transactions.end_offset,
+        )
+        headers = (chunk for file in self.segments for chunk in header_chunks(file.view()))
+        producers = last_of_producers_in(headers, now_ms) if files else NO_PRODUCERS
         try:
             found = estimate_of_files(
-                files, now_ms=now_ms, config=config, cleaner=cleaner, log_start_offset=log_start_offset
+                files,
+                now_ms=now_ms,
+                config=config,
+                cleaner=cleaner,
+                log_start_offset=log_start_offset,
+                producers=producers,
+                kept_end_offset=kept,
             )
         except CorruptDataError as damage:
             raise NotCompactableError(str(damage)) from None
@@ -216,6 +232,8 @@ def estimate_of_files(
     config: LogConfig = DEFAULT_CONFIG,
     cleaner: CleanerOptions = DEFAULTS,
     log_start_offset: Offset = LOG_START,
+    producers: Mapping[int, LastOfProducer] = NO_PRODUCERS,
+    kept_end_offset: Offset = NO_KEPT_END,
 ) -> CompactionEstimate:
     """Return the estimate for the segments of one partition, in order of their offsets.
 
@@ -234,6 +252,8 @@ def estimate_of_files(
         delete_retention_ms=config.delete_retention_ms,
         map_slot_count=cleaner.map_slot_count,
         log_start_offset=log_start_offset,
+        producers=producers,
+        kept_end_offset=kept_end_offset,
     )
 
 

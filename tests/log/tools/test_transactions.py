@@ -6,15 +6,16 @@ import json
 import shutil
 from pathlib import Path
 
+import attrs
 import pytest
 
 from broker.ids import LeaderEpoch, ProducerEpoch, ProducerId
-from broker.units import MINUTE_MS, TimeMs
-from log.batches.build import BatchSpec, build_marker
+from broker.units import DAY_MS, MINUTE_MS, TimeMs, format_size
+from log.batches.build import BatchSpec, build_batch, build_marker
 from log.batches.in_buffer import batches_in
 from log.partition.partition_log import PartitionLog
 from log.partition.producer_append import AppendOrigin
-from log.record import ControlType, EndTransactionMarker
+from log.record import ControlType, EndTransactionMarker, Record
 from log.storage import FileStorage
 from tests.architecture.house import ROOT
 from tests.log.cli.test_commands import COMPACTED, answer, contents
@@ -132,6 +133,41 @@ def test_plan_result_and_stats_agree_below_the_last_stable_offset(tmp_path: Path
     assert {f"{base:020d}.log" for base in bases if base >= end} <= after
     size = sum(path.stat().st_size for path in (tmp_path / "out" / DIRECTORY).glob("*.log") if int(path.stem) < end)
     assert size == stats["bytesAfter"]
+
+
+@pytest.mark.parametrize("days", [0, 2])
+@pytest.mark.parametrize("how", [(), ("--include-active",)])
+@pytest.mark.parametrize("release", ["4.4", "4.3", "3.7"])
+def test_plan_result_and_stats_agree_on_empty_batches_that_active_producers_keep(
+    tmp_path: Path, how: tuple[str, ...], release: str, days: int
+) -> None:
+    """Three producers write keys that others write again: a pass leaves their last batches empty, for a day.
+
+    A release also keeps the last batch of the log, which has no key here, so that it keeps its end.
+    """
+    log = PartitionLog.open(FileStorage(tmp_path / "logs"), DIRECTORY, CONFIG, now_ms=START_MS)
+    for number in range(40):
+        append(log, attrs.evolve(spec(11 + number % 3, number // 3 * 3), is_transactional=False), number % 2)
+    append(log, spec(7), 0)
+    mark(log, 7, ControlType.COMMIT)
+    for number in range(20):
+        append(log, BatchSpec(), number % 2)
+    without_key = Record(log.log_end_offset, START_MS, None, b"v")
+    log.append_as_follower(
+        build_batch(BatchSpec(log.log_end_offset, partition_leader_epoch=LeaderEpoch(0)), [without_key]),
+        now_ms=START_MS,
+    )
+    log.close(now_ms=START_MS)
+    partition, now = tmp_path / "logs" / DIRECTORY, ("--now-ms", START_MS + days * DAY_MS)
+    found = answer("compact", partition, "--out", tmp_path / "out", *COMPACTED[:2], *how, "--kafka", release, *now)
+    assert found.status == 0, found.err
+    after = {path.name: path.stat().st_size for path in (tmp_path / "out" / DIRECTORY).glob("*.log")}
+    left = max(partition.glob("*.log"))
+    size = sum(after.values()) - (0 if how else after[left.name])
+    assert f"become {format_size(size)}," in found.out
+    if how and release == "4.4":
+        row = json.loads(answer("stats", partition, "--json", "--total-only", *now).lines[-1])
+        assert row["compaction"]["bytesAfter"] == size
 
 
 def test_a_segment_younger_than_the_compaction_lag_is_cleaned_neither_in_the_plan_nor_in_the_result(
