@@ -30,7 +30,9 @@ WORLDLY_FILES: Final = (
 )
 """Files that read clocks, the environment and files, beside spark_analysis; chance is a parameter everywhere."""
 
-VALUES: Final = frozenset({"from datetime import timedelta", "from uuid import UUID"})
+VALUES: Final = frozenset(
+    {"from datetime import timedelta", "from datetime import UTC, datetime, timedelta", "from uuid import UUID"}
+)
 """Types of values of the wire format, which read neither clock nor chance."""
 CHANCE_REPLACED: Final = "replication/testing/virtual_loop.py"
 """Puts seeded chance in the place of the process's own while a program runs on virtual time."""
