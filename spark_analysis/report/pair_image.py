@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 DOTS_MAX: Final = 120
 LEVEL_COUNT: Final = 7
 _COLOUR: Final = bytes((70, 110, 160))
-"""The colour of `--heat` in the style sheet; its opacity grows with the level."""
+"""The colour that the style sheet gives to heat; its opacity grows with the level."""
 _OPACITIES: Final = bytes((0, 26, 58, 96, 138, 186, 240))
 
 
