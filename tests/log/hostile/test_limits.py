@@ -1,7 +1,6 @@
 """No command takes more than 500 MB, or 20 seconds a megabyte, for what a stranger hands over.
 
-Each input is written to a folder, and each command runs on it in a process of its own, whose memory and CPU time the
-kernel counts.
+Each input is written to a folder, and each command runs on it in a process of its own.
 
 Each input meets one command by turns; with `--hypothesis-profile=deep` every command. Left out: wrapper messages of
 magic 0 and 1, whose reader makes an object of each message and takes 27 to 37 s for 163 KB: more than the limit.
@@ -9,9 +8,6 @@ magic 0 and 1, whose reader makes an object of each message and takes 27 to 37 s
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
@@ -22,12 +18,13 @@ from hypothesis import settings
 from broker.units import MIB
 from log.segments.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX, file_name
 from tests.log.hostile import inputs
+from tests.support.cost import run_measured
 
 pytestmark = pytest.mark.deep
 
-MEMORY_KIB_MAX: Final = 500 * 1000 * 1000 // 1024
-SECONDS_PER_MB: Final = 20
 MB: Final = 1_000_000
+MEMORY_BYTES_MAX: Final = 500 * MB
+SECONDS_PER_MB: Final = 20
 STATUSES: Final = (0, 1, 2)
 SEGMENT: Final = file_name(0, LOG)
 COMMANDS: Final = (
@@ -65,24 +62,14 @@ def by_turns(names: Iterable[str]) -> list[tuple[str, str]]:
     ]
 
 
-def check(arguments: Sequence[str], size_bytes: int) -> bytes:
-    """Run Python with these arguments within the limits; return what it said on standard error."""
-    process = subprocess.Popen(
-        [sys.executable, *arguments],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        env={**os.environ, "NUMBA_NUM_THREADS": "1"},
-    )
-    assert process.stderr is not None
-    said = process.stderr.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    seconds = usage.ru_utime + usage.ru_stime
-    assert process.returncode in STATUSES, (process.returncode, said[-500:])
-    assert b"Traceback" not in said, said[-2000:]
-    assert usage.ru_maxrss <= MEMORY_KIB_MAX, f"{usage.ru_maxrss // 1024} MiB"
-    assert seconds <= SECONDS_PER_MB * max(1, size_bytes / MB), f"{seconds:.1f} s for {size_bytes} bytes"
-    return said
+def check(arguments: Sequence[str], size_bytes: int) -> None:
+    """Run Python with these arguments within the limits."""
+    cost = run_measured(arguments, NUMBA_NUM_THREADS="1")
+    assert cost.status in STATUSES, (cost.status, cost.said[-500:])
+    assert "Traceback" not in cost.said, cost.said[-2000:]
+    assert cost.memory_bytes <= MEMORY_BYTES_MAX, f"{cost.memory_bytes // MB} MB"
+    seconds_max = SECONDS_PER_MB * max(1, size_bytes / MB)
+    assert cost.cpu_seconds <= seconds_max, f"{cost.cpu_seconds:.1f} s for {size_bytes} bytes"
 
 
 def command(words: str, path: Path, out: Path) -> list[str]:

@@ -5,11 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import json
-import os
 import re
-import resource
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -19,9 +15,9 @@ import pytest
 
 from broker.cli import EXIT_FAILED, EXIT_REFUSED
 from tests.architecture.house import ROOT
+from tests.support.cost import run_measured
 
 MEMORY_BYTES_MAX: Final = 1 << 30
-ADDRESS_SPACE_BYTES_MAX: Final = 6 << 30  # Compiled code and Arrow reserve more than they use.
 START_SECONDS: Final = 20  # Interpreter, imports, kernels of an empty cache: what a file of one row takes, with room.
 SECONDS_PER_MB: Final = 20
 GOOD: Final = (
@@ -84,10 +80,6 @@ COMMANDS: Final[dict[str, tuple[str, ...]]] = {
 }
 
 
-def _limited() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE_BYTES_MAX, ADDRESS_SPACE_BYTES_MAX))
-
-
 @pytest.mark.deep
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("kind", MAKERS)
@@ -97,21 +89,12 @@ def test_a_hostile_file_costs_little_and_ends_in_one_sentence(kind: str, command
     (tmp_path / "hostile").write_bytes(data)
     (tmp_path / "good.txt").write_text(GOOD)
     words = [word.replace("FILE", "hostile").replace("OUT", "out") for word in COMMANDS[command]]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    program = [sys.executable, "-m", "spark_analysis", *words]
     seconds = START_SECONDS + SECONDS_PER_MB * max(1, len(data) / 1e6)
-    with (
-        (tmp_path / "said").open("wb") as said,
-        subprocess.Popen(
-            program, cwd=tmp_path, env=environment, preexec_fn=_limited, stdout=said, stderr=said
-        ) as running,
-    ):
-        _, status, used = os.wait4(running.pid, 0)
-        running.returncode = os.waitstatus_to_exitcode(status)
-    text = (tmp_path / "said").read_text(errors="replace")
+    cost = run_measured(["-m", "spark_analysis", *words], with_output=True, folder=tmp_path, PYTHONPATH=str(ROOT))
+    text = cost.said
     assert "Traceback" not in text
-    assert running.returncode in (0, EXIT_REFUSED, 2), (running.returncode, text[-500:])
-    assert running.returncode != EXIT_FAILED
-    assert used.ru_maxrss * 1024 < MEMORY_BYTES_MAX, f"{used.ru_maxrss / 1024:.0f} MiB"
-    assert used.ru_utime + used.ru_stime < seconds, f"{used.ru_utime + used.ru_stime:.0f} s"
+    assert cost.status in (0, EXIT_REFUSED, 2), (cost.status, text[-500:])
+    assert cost.status != EXIT_FAILED
+    assert cost.memory_bytes < MEMORY_BYTES_MAX, f"{cost.memory_bytes >> 20} MiB"
+    assert cost.cpu_seconds < seconds, f"{cost.cpu_seconds:.0f} s"
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e]", text), "nothing of it reaches the terminal raw"
