@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
-from replication.testing import run_virtual
-from replication.testing.client_bugs import BUGS, expired_batches_take_sequence_numbers
+import attrs
+import pytest
+
+from replication.testing.client_bugs import BUGS, HANGS, ClientBug
+
+FOUND: dict[str, tuple[dict[str, Any], dict[str, bool], dict[str, Any]]] = {
+    "aio-libs/aiokafka #1017": (
+        {"before": ["", ""], "away": ["LeaderNotAvailableError"] * 4, "after": ["OutOfOrderSequenceNumber"] * 5},
+        {"is_idempotent": False},
+        {"before": ["", ""], "away": ["LeaderNotAvailableError"] * 4, "after": [""] * 5},
+    ),
+    "aio-libs/aiokafka #1101": (
+        {"before": "", "away": HANGS, "stop": HANGS},
+        {"is_idempotent": False},
+        {"before": "", "away": "NodeNotReadyError", "stop": ""},
+    ),
+    "aio-libs/aiokafka #759": (
+        {"start": "KafkaConnectionError", "send": HANGS},
+        {"is_made_anew": True},
+        {"start": "KafkaConnectionError", "send": ""},
+    ),
+}
+"""What each bug shows, what avoids it, and what the same program shows then."""
 
 
-def test_an_idempotent_aiokafka_producer_never_recovers_from_expired_batches() -> None:
-    found = BUGS[0].run()
-    assert found["before"] == ["", ""]
-    assert all(found["away"])
-    assert found["after"] == ["OutOfOrderSequenceNumber"] * 5
-
-
-def test_the_same_producer_without_idempotence_recovers() -> None:
-    program = functools.partial(expired_batches_take_sequence_numbers, is_idempotent=False)
-    found = run_virtual(program, seed=1, topics={"orders": 1}, factor=1)
-    assert all(found["away"])
-    assert found["after"] == [""] * 5
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.issue)
+def test_a_bug_is_seen_and_what_avoids_it_does_not_show_it(bug: ClientBug) -> None:
+    shown, avoids, without = FOUND[bug.issue]
+    assert bug.run() == shown
+    assert attrs.evolve(bug, program=functools.partial(bug.program, **avoids)).run() == without
