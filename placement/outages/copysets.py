@@ -70,7 +70,7 @@ def copysets(view: ClusterView) -> tuple[Copysets, ...]:
 
 def _of_factor(rows: Int32Array, broker_count: int) -> Copysets:
     factor = rows.shape[1]
-    held = np.unique(rows)
+    held = np.flatnonzero(np.bincount(rows.ravel(), minlength=broker_count))
     widths = scatter_widths(rows, broker_count)[held]
     each = -(-widths // (factor - 1)) if factor > 1 else np.ones_like(widths)
     return Copysets(
@@ -97,7 +97,8 @@ def scatter_widths(rows: Int32Array, broker_count: int) -> Int64Array:
     """Return for each broker how many others stand in a row with it, int64[B]; no row names a broker twice."""
     ordered = np.sort(rows, axis=1).astype(np.int64)
     pairs = [ordered[:, one] * broker_count + ordered[:, two] for one, two in combinations(range(rows.shape[1]), 2)]
-    both = np.unique(np.concatenate([*pairs, np.zeros(0, np.int64)]))
+    both = np.sort(np.concatenate([*pairs, np.zeros(0, np.int64)]))  # Much faster than the hashes of np.unique.
+    both = both[np.diff(both, prepend=-1) > 0]
     ends = (np.bincount(side, minlength=broker_count) for side in divmod(both, broker_count))
     return np.asarray(sum(ends), dtype=np.int64)
 

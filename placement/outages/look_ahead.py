@@ -19,7 +19,6 @@ import attrs
 import numpy as np
 
 from broker.cluster import BoolArray, ClusterView, Int32Array, Int64Array
-from broker.row_flags import any_in_row
 from placement.outages.arrow import column_of, names_column, table_of, unknown_column
 from placement.outages.lost import Counts, after_loss, counts_of
 from placement.outages.succession import Successions, successions
@@ -258,19 +257,16 @@ def takeovers_of(order: Int32Array, may_lead: BoolArray, count: int) -> tuple[In
     `order` int32[P, W] are the successions, of which those `may_lead`; the last array is int32[B, B]: how many of a
     row's leaders go to a column's broker.
     """
-    width = order.shape[1]
-    if not width:
-        return np.zeros(count, np.int32), np.zeros(count, np.int32), np.zeros((count, count), np.int32)
-    rows = np.flatnonzero(any_in_row(may_lead))
-    may_lead, order = may_lead[rows], order[rows]
-    every, place = np.arange(rows.size), may_lead.argmax(axis=1)
-    first = order[every, place]
-    others = may_lead & (np.arange(width) != place[:, None])
-    has_next = any_in_row(others)
-    pairs = first[has_next].astype(np.int64) * count + order[every, others.argmax(axis=1)][has_next]
+    first, second = (np.full(order.shape[0], -1, dtype=np.int32) for _ in range(2))
+    for broker, able in zip(order.T, may_lead.T, strict=True):
+        second = np.where(able & (first >= 0) & (second < 0), broker, second)
+        first = np.where(able & (first < 0), broker, first)
+    taken_over = first[(first >= 0) & ~may_lead[:, :1].any(axis=1)]
+    passed_on = second >= 0
+    pairs = first[passed_on].astype(np.int64) * count + second[passed_on]
     return (
-        np.bincount(first, minlength=count).astype(np.int32),
-        np.bincount(first[place > 0], minlength=count).astype(np.int32),
+        np.bincount(first + 1, minlength=count + 1)[1:].astype(np.int32),
+        np.bincount(taken_over, minlength=count).astype(np.int32),
         np.bincount(pairs, minlength=count * count).reshape(count, count).astype(np.int32),
     )
 
