@@ -5,6 +5,7 @@
 - batch_v2: Read record batches of magic 2 (since Kafka 0.11): a header of 61 bytes, then records, compressed or not.
 - records_v2: Read the records of a batch of magic 2 as objects, one by one or many at once.
 - legacy: Read messages of magic 0 and 1, plain or compressed in a wrapper message.
+- messages_kernel: Read messages of magic 0 and 1 into columns, in one compiled pass.
 - in_buffer: Split a buffer into the batches it holds, as Kafka's file reader or its memory reader does.
 - build: Encode records as one batch of magic 2, or as messages of magic 0 or 1.
 - scan: Read a whole segment file as columns of records.

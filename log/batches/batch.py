@@ -8,7 +8,7 @@ from __future__ import annotations
 import abc
 import itertools
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
@@ -32,7 +32,6 @@ CONTROL_COST: Final = 1024
 """What a control record costs of a `ReadingAllowance`: a batch of them decompresses to 64 KiB at most."""
 SLICE_ROWS: Final = 1024
 """Records of a slice: enough to forget what a slice costs."""
-Item = TypeVar("Item")
 
 
 @attrs.frozen
@@ -41,12 +40,8 @@ class RecordSlice:
 
     records: tuple[Record, ...]
     hidden_headers: Mapping[int, int] = attrs.field(factory=dict)
-
-
-def in_chunks(items: Iterator[Item], size_max: int) -> Iterator[tuple[Item, ...]]:
-    """Yield the items as tuples of `size_max`, the last one shorter."""
-    while found := tuple(itertools.islice(items, size_max)):  # Each turn takes an item at least.
-        yield found
+    messages: tuple[bytes, ...] = ()
+    """The bytes of each record before magic 2, its own checksum included."""
 
 
 class RecordBatch(abc.ABC):

@@ -33,7 +33,7 @@ def slices_of(payload: bytes, batch: RecordBatch, *, headers_max: int = INT32_MA
     """
     for piece in tables_in_slices(payload, _plan(payload, batch), SLICE_ROWS):
         if not isinstance(piece, RecordPlace):
-            yield _slice_of(payload, batch, *piece, headers_max)
+            yield slice_of(payload, batch, *piece, headers_max)
             continue
         records, damage = list[Record](), None
         try:
@@ -61,9 +61,10 @@ def _plan(payload: bytes, batch: RecordBatch) -> tuple[int, ...]:
     return 0, len(payload), *header
 
 
-def _slice_of(
-    payload: bytes, batch: RecordBatch, wide: Int64Array, narrow: Int32Array, headers_max: int
+def slice_of(
+    payload: bytes, batch: RecordBatch, wide: Int64Array, narrow: Int32Array, headers_max: int = INT32_MAX
 ) -> RecordSlice:
+    """Return the rows of the kernel's tables as records, each with its first `headers_max` headers."""
     offsets = wide[kernel.OFFSET].tolist()
     keys = _pieces(payload, wide[kernel.KEY_POSITION], narrow[kernel.KEY_SIZE])
     values = _pieces(payload, wide[kernel.VALUE_POSITION], narrow[kernel.VALUE_SIZE])

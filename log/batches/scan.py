@@ -299,21 +299,23 @@ class _Scan:
         assert isinstance(batch, LegacyBatch)
         try:
             if batch.is_wrapper:
-                limit = self.options.decompressed_bytes_max
-                payload = self.allowance.take_from(lambda bytes_max: batch.payload(min(limit, bytes_max)))
-                for columns in batch.columns_in_pieces(run, payload, records_max=self.allowance.records_max):
-                    self.allowance.take_records(len(columns))
-                    yield columns
+                yield from self._read_wrapper(batch, run)
             else:
-                yield from plain_columns(self.array, first, end, run)
+                yield plain_columns(self.array, first, end, run)
         except CorruptDataError as error:
             if len(run) == 1:
-                yield self._unreadable(
-                    run, 0, self._error_of(first) if not batch.is_wrapper else error.with_traceback(None)
-                )
+                yield self._unreadable(run, 0, batch.placed(error))
                 return
             for row in range(len(run)):  # One of them does not add up; the others can be read.
                 yield from self._read_messages(run.rows(row, row + 1))
+
+    def _read_wrapper(self, batch: LegacyBatch, run: HeaderColumns) -> Iterator[RecordColumns]:
+        limit = self.options.decompressed_bytes_max
+        payload = self.allowance.take_from(lambda bytes_max: batch.payload(min(limit, bytes_max)))
+        inner = batch.inner(payload)
+        if not self.allowance.take_records(inner.count):
+            raise self.allowance.refusal(f"its {inner.count:,} messages are")
+        yield from batch.columns_in_pieces(run, payload, inner)
 
     def _read_compressed(self, run: HeaderColumns) -> Iterator[RecordColumns | Damage]:
         """Yield the records of batches, decompressed into one buffer while it has room."""

@@ -138,14 +138,14 @@ def _slices(
     """
     is_message = isinstance(batch, LegacyBatch) and not batch.is_wrapper and not options.print_data
     slices = batch.record_slices(headers_max=HEADERS_SHOWN_MAX, allowance=allowance)
-    messages = batch.each_message() if isinstance(batch, LegacyBatch) else iter(())
     if is_message:
-        slices = iter([RecordSlice((Record(batch.last_offset, batch.max_timestamp, None, None),))])
+        record = Record(batch.last_offset, batch.max_timestamp, None, None)
+        slices = iter([RecordSlice((record,), messages=(bytes(batch.data),))])
     for found in slices:
         if options.skip_record_metadata:
             yield found, [""] * len(found.records)
         elif isinstance(batch, LegacyBatch):
-            yield found, list(_legacy_metadata(batch, found.records, messages))
+            yield found, list(_legacy_metadata(batch, found))
         else:
             yield found, _metadata(batch, found)
 
@@ -188,10 +188,11 @@ def _metadata(batch: RecordBatch, found: RecordSlice) -> list[str]:
     return lines
 
 
-def _legacy_metadata(batch: LegacyBatch, records: Sequence[Record], messages: Iterator[LegacyBatch]) -> Iterator[str]:
+def _legacy_metadata(batch: LegacyBatch, found: RecordSlice) -> Iterator[str]:
     """Yield what is printed of each message, its own checksum included."""
     name = batch.timestamp_type.value
-    for record, message in zip(records, messages, strict=False):
+    for record, data in zip(found.records, found.messages, strict=True):
+        message = LegacyBatch(memoryview(data))
         key_size, value_size = message.stored_sizes()
         yield (
             f"{RECORD_START}offset: {record.offset} {name}: {record.timestamp} keySize: {key_size}"
