@@ -47,11 +47,13 @@ class Request:
     body: Any
 
 
+@cache
 def request_class(api: int, version: int) -> Any:
     """Return the class of a request's entity."""
     return load_request_schema(api, version)
 
 
+@cache
 def response_class(api: int, version: int) -> Any:
     """Return the class of a response's entity."""
     return load_response_schema(api, version)
@@ -72,8 +74,8 @@ def read_request(frame: bytes) -> Request:
     api, version = api_and_version(frame)
     try:
         body_class = request_class(api, version)
-        header, header_bytes = entity_reader(body_class.__header_schema__)(frame, 0)
-        body, _ = entity_reader(body_class)(frame, header_bytes)
+        header, header_bytes = _reader(body_class.__header_schema__)(frame, 0)
+        body, _ = _reader(body_class)(frame, header_bytes)
     except Exception as error:  # The reader raises errors of many classes on bytes of strangers.
         raise CorruptDataError(f"request {api} of version {version} cannot be read: {type(error).__name__}") from None
     return Request(
@@ -98,7 +100,7 @@ def write_response(request: Request, values: Mapping[str, object]) -> bytes:
     return bytes(frame)
 
 
-_writer = cache(entity_writer)
+_reader, _writer = cache(entity_reader), cache(entity_writer)
 
 
 def build(entity: Any, values: Mapping[str, object]) -> Any:

@@ -197,17 +197,29 @@ class _Wanted:
     bytes_max: int
 
 
-@attrs.frozen
+@attrs.define
 class _Fetch:
-    """Hold a fetch that waits for data."""
+    """Hold a fetch that waits for data; `seen` is what its partitions were when it was last in vain."""
 
     call: Call
     wanted: tuple[_Wanted, ...]
     isolation: Isolation
     rack: str
+    seen: list[object] = attrs.field(factory=list)
 
     def is_done(self, out: Outbox) -> bool:
         """Answer if there are min.bytes to send, or an error."""
+        roles = self.call.gateway.broker.roles
+        before, self.seen = (
+            self.seen,
+            [
+                None if (role := roles.get(each.number)) is None else (role.state.leader_epoch, role.log.state)
+                for each in self.wanted
+                if each.number is not None
+            ],
+        )
+        if before == self.seen and before:
+            return False
         size_bytes = 0
         for wanted in self.wanted:
             there = _readable_bytes(self.call, wanted, self.isolation)

@@ -18,7 +18,7 @@ import asyncio
 import random
 import threading
 import time
-from asyncio import base_events, futures, tasks, transports
+from asyncio import base_events, transports
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from itertools import count
@@ -40,7 +40,7 @@ T = TypeVar("T")
 _serial = count()
 
 
-class VirtualFuture(futures._PyFuture):  # type: ignore[name-defined,misc]  # The C class cannot be hashed by a number.
+class VirtualFuture(asyncio.Future[Any]):
     """Hold a future that hashes by its serial number."""
 
     def __init__(self, *, loop: asyncio.AbstractEventLoop | None = None) -> None:
@@ -51,7 +51,7 @@ class VirtualFuture(futures._PyFuture):  # type: ignore[name-defined,misc]  # Th
         return self.serial
 
 
-class VirtualTask(tasks._PyTask):  # type: ignore[name-defined,misc]  # As above.
+class VirtualTask(asyncio.Task[Any]):
     """Hold a task that hashes by its serial number."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
