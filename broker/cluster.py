@@ -89,9 +89,10 @@ class BrokerView:
 BROKER_FLAGS: Final = tuple(field.name for field in attrs.fields(BrokerView) if field.type in (bool, "bool"))
 """The flags of a broker, `fenced` first; certificates, data sources, tables, pages and comparisons loop over them.
 
-To add a flag, add its field above, fill it in log/metadata/image.py and view.py, and add its column to BROKERS in
-spark_analysis/tables/schemas.txt; if it decides placement, read it in placement/placers/usable.py (Kafka's placers)
-or placement/planning/given.py (plans).
+To add a flag, add its field above as the last one, fill it in log/metadata/image.py and view.py or in the reader of
+the dump that carries it (formats/snapshot.py in placement), and add its column to BROKERS, as the last one, and to the
+lists of flags in spark_analysis/tables/schemas.txt; if it decides placement, read it in placement/placers/usable.py
+(Kafka's placers) or placement/planning/given.py (plans).
 """
 
 

@@ -16,7 +16,7 @@ from placement.planning.goal import Goal
 from placement.planning.impact import impact
 from placement.planning.impact_tables import brokers_table as brokers_of_impact
 from placement.planning.plan import make_plan
-from placement.planning.plan_tables import brokers_table
+from placement.planning.plan_tables import brokers_table, moves_table
 from placement.planning.schedule import Limits, schedule
 from tests.placement.planning.cases import lists, padded, random_view
 
@@ -77,6 +77,10 @@ def test_a_plan_and_its_impact_count_the_same(seed: int) -> None:
         return
     found = impact(batches.parts())
     assert found.moved_replicas == plan.tally.moved
+    numbers = moves_table(plan.reassignment, goal, batches.batches)["batch"].to_numpy()
+    assert [numbers[places].tolist() for places in batches.batches] == [
+        [number] * places.size for number, places in enumerate(batches.batches, start=1)
+    ]
     rows = brokers_table(plan.reassignment, goal, plan.certificate, batches.batches).to_pylist()
     mine = {name: [row[name] for row in rows] for name in SAME}
     theirs = {name: brokers_of_impact(found).column(other).to_pylist() for name, other in SAME.items()}
