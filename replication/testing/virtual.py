@@ -16,7 +16,7 @@ from replication.testing.served_cluster import ClusterSpec, ServedCluster
 from replication.testing.virtual_loop import VirtualLoop, virtual_process
 
 T = TypeVar("T")
-LIMIT_MS: Final = 24 * 60 * MINUTE_MS
+LIMIT_MS: Final = 120 * MINUTE_MS
 
 
 def run_virtual(

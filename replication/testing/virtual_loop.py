@@ -104,7 +104,8 @@ class VirtualLoop(base_events.BaseEventLoop):
         limit_s = self._limit_ms / _SECOND_MS
         while not ready:
             if self._now_s >= limit_s:
-                raise UsageError(f"the program did not end within {self._limit_ms:,} ms of virtual time")
+                what = f"the program did not end within {self._limit_ms:,} ms of virtual time; limit_ms=N allows more"
+                raise UsageError(what)
             until_s = min(self._now_s + 1, limit_s if end_s is None else min(end_s, limit_s))
             self.served.advance(int(until_s * _SECOND_MS))
             self._now_s = max(self._now_s, self.served.now_ms / _SECOND_MS if ready else until_s)
