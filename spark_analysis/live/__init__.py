@@ -2,6 +2,7 @@
 
 - properties: Translate the properties file of Kafka's tools to the options of the client library.
 - client: Send requests that change nothing through confluent-kafka's AdminClient, and say why one failed.
+- replicas: Ask through kafka-python for sizes of replicas and eligible leader replicas.
 - gather: Ask a cluster for everything that a snapshot holds.
 - cluster: Name a live cluster as the command line does, and take its snapshot.
 """

@@ -39,6 +39,8 @@ class Asker:
     admin: AdminClient
     notes: list[str] = attrs.field(factory=list)
     events: list[Any] = attrs.field(factory=list)
+    is_refused: bool = False
+    """Whether a request failed because the client may not send it."""
 
     @classmethod
     def of(cls, servers: str, properties: ClientProperties) -> Asker:
@@ -81,18 +83,20 @@ class Asker:
 
     def each(self, request: str, asked: Mapping[T, Callable[[], Any]]) -> Iterator[tuple[T, Any]]:
         """Yield the answers to one request about several subjects, asked at once; failures are one note a reason."""
+        futures = dict(self.answers(request, asked))
+        wait_s = self.timeout_s + _GRACE_SECONDS
+        yield from self.answers(request, {subject: partial(each.result, wait_s) for subject, each in futures.items()})
+
+    def answers(self, request: str, asked: Mapping[T, Callable[[], Any]]) -> Iterator[tuple[T, Any]]:
+        """Yield what each call returns; those that failed are one note a reason."""
         failed: dict[str, list[T]] = {}
-        futures: dict[T, Any] = {}
         for subject, ask in asked.items():
             try:
-                futures[subject] = ask()
-            except Exception as error:  # The library has its own and Python's; the rest of the cluster is still read.
+                found = ask()
+            except Exception as error:  # A library has its own and Python's; the rest of the cluster is still read.
                 failed.setdefault(self.reason(error), []).append(subject)
-        for subject, future in futures.items():
-            try:
-                yield subject, future.result(self.timeout_s + _GRACE_SECONDS)
-            except Exception as error:  # As above.
-                failed.setdefault(self.reason(error), []).append(subject)
+            else:
+                yield subject, found
         for reason, subjects in failed.items():
             self.note(request, reason, subjects, len(asked))
 
@@ -128,7 +132,10 @@ class Asker:
         found = next(iter(getattr(error, "args", ())), error)  # The library lists errors bare, and raises them wrapped.
         if isinstance(error, TimeoutError):
             return f"nothing came within {self.timeout_s:g} s"
-        return self._text(found)
+        is_told = isinstance(found, str) or hasattr(found, "str")
+        said = self._text(found if is_told else f"{type(error).__name__} {error}")
+        self.is_refused = self.is_refused or "authorization failed" in said.lower()
+        return said
 
     def _text(self, error: Any) -> str:
         text = error.str() if hasattr(error, "str") else str(error)

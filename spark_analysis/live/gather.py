@@ -4,9 +4,6 @@ What is decided: a cluster whose metadata no broker gives is an error; every oth
 part of the snapshot stays null. Of a topic all settings are kept, of a broker those of `OF_BROKERS`; sensitive values
 are never sent by Kafka, and left out here. Lags are of partitions that a group has committed.
 
-Left out: sizes and eligible leader replicas, which the library cannot ask for (DescribeLogDirs,
-DescribeTopicPartitions); a note says so.
-
 Source: Kafka 4.4.0 clients KafkaAdminClient, tools ConsumerGroupCommand (lag = end offset - committed offset).
 """
 
@@ -16,23 +13,25 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Final
 
+from broker.errors import InputError
 from broker.min_isr import MIN_ISR
 from placement.formats.kcat import ALL_TOPICS
 from placement.formats.snapshot import DEFAULT_CONFIG, UNCLEAN, VERSION, VERSION_KEY
 from spark_analysis.live.client import Asker
+from spark_analysis.live.replicas import Eligible, replicas_of
 
 OF_BROKERS: Final = (MIN_ISR, UNCLEAN)
-NOT_ASKED: Final = (
-    "the client library asks for no sizes and no eligible leader replicas; --sizes takes what kafka-log-dirs prints"
-)
 
 
 def gather(asker: Asker, *, taken_at: str) -> dict[str, Any]:
-    """Return the document of a snapshot; raise InputError if no broker answers."""
+    """Return the document of a snapshot; raise InputError if no broker answers, or none may."""
     metadata = asker.metadata()
     racks = _racks(asker)
     settings = _topic_settings(asker, sorted(metadata.topics))
     of_brokers = _broker_settings(asker, sorted(metadata.brokers))
+    if asker.is_refused and not metadata.topics:
+        raise InputError("the cluster shows this client no topic: authorization failed", source=asker.servers)
+    log_dirs, eligible = replicas_of(asker, sorted(metadata.topics), sorted(metadata.brokers))
     return {
         VERSION_KEY: VERSION,
         "taken_at": taken_at,
@@ -45,14 +44,14 @@ def gather(asker: Asker, *, taken_at: str) -> dict[str, Any]:
             | {"configs": of_brokers.get(number)}
             for number, broker in sorted(metadata.brokers.items())
         ],
-        "topics": [_topic(topic, settings.get(name)) for name, topic in sorted(metadata.topics.items())],
-        "log_dirs": None,
+        "topics": [_topic(topic, settings.get(name), eligible) for name, topic in sorted(metadata.topics.items())],
+        "log_dirs": log_dirs,
         "groups": _groups(asker, metadata),
-        "notes": [*asker.notes, NOT_ASKED],
+        "notes": list(asker.notes),
     }
 
 
-def _topic(topic: Any, settings: Mapping[str, Any] | None) -> dict[str, Any]:
+def _topic(topic: Any, settings: Mapping[str, Any] | None, eligible: Eligible) -> dict[str, Any]:
     found: dict[str, Any] = {"topic": topic.topic, "configs": settings}
     if topic.error is not None:
         found["error"] = topic.error.str()
@@ -62,6 +61,7 @@ def _topic(topic: Any, settings: Mapping[str, Any] | None) -> dict[str, Any]:
             "leader": one.leader,
             "replicas": [{"id": each} for each in one.replicas],
             "isrs": [{"id": each} for each in one.isrs],
+            **eligible.get((topic.topic, number), {}),
         }
         for number, one in sorted(topic.partitions.items())
     ]

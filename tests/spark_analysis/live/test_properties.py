@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 from broker.errors import InputError, UsageError
 from spark_analysis.live.client import Asker, _redacted
 from spark_analysis.live.cluster import LiveCluster, take_snapshot
-from spark_analysis.live.properties import translated
+from spark_analysis.live.properties import ClientProperties, translated
+from spark_analysis.live.replicas import replicas_of
 
 LOGIN = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="al\\"ice" password=\'s3cret\';'
 
@@ -102,3 +104,22 @@ def test_an_option_that_the_library_refuses_is_said_without_the_password(tmp_pat
         Asker.of("h:1", LiveCluster("h:1", str(path)).properties())
     assert "s3cret" not in str(caught.value)
     assert str(caught.value).startswith("h:1: the client refuses an option: ")
+
+
+@pytest.mark.parametrize(
+    ("absent", "options", "note"),
+    [
+        ("kafka", {}, "are asked with kafka-python: pip install"),
+        ("", {"ssl.ca.pem": "-----BEGIN"}, "were not asked: kafka-python does not take what ssl.ca.pem stands for"),
+        ("", {}, "was not answered: "),
+    ],
+)
+def test_sizes_that_cannot_be_asked_are_a_note(
+    absent: str, options: dict[str, str], note: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if absent:
+        monkeypatch.setitem(sys.modules, absent, None)
+    asker = Asker("127.0.0.1:1", ClientProperties(options, timeout_ms=200), None)
+    assert replicas_of(asker, ["orders"], [1]) == (None, {})
+    (said,) = asker.notes
+    assert note in said
