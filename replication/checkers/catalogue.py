@@ -40,7 +40,10 @@ INVARIANTS: Final[Mapping[str, Invariant]] = MappingProxyType(
             "fenced; a failed directory counts as failed until its broker registers anew",
             may_break="without ELR the last member of an ISR may be fenced",
         ),
-        "I3": Invariant("epochs rise", "no epoch falls; one change one partition epoch; one leader a leader epoch"),
+        "I3": Invariant(
+            "epochs rise",
+            "no epoch falls; one change one partition epoch; one leader a leader epoch; a new one as a replica goes",
+        ),
         "I4": Invariant(
             "weak ISR",
             "what a leader shows is the same on every member of the ISR that it knows",
@@ -96,7 +99,8 @@ INVARIANTS: Final[Mapping[str, Invariant]] = MappingProxyType(
         "I28": Invariant(
             "elections are allowed",
             "a leader from outside ISR and ELR is the last known one, by the setting, or by an UNCLEAN ElectLeaders; "
-            "and no member could lead; no leader in a failed directory is elected",
+            "and no member could lead; no leader in a failed directory is elected; who led last is noted until another "
+            "leads",
         ),
         "I29": Invariant(
             "counted members hold",

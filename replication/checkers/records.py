@@ -95,6 +95,7 @@ class RecordReader:
 
     def read_on(self, log: Sequence[MetadataRecord], cause: Cause) -> Iterator[Broken]:
         """Yield the violations of the records from `offset` on, which the controller wrote for `cause`."""
+        lost: list[tuple[BrokerId, int]] = []
         while self.offset < len(log):
             record = log[self.offset]
             self.offset += 1
@@ -127,10 +128,13 @@ class RecordReader:
             if known is not None and known.epoch == record.status.epoch and known.offline - record.status.offline:
                 forgotten = sorted(known.offline - record.status.offline)
                 yield "I2", forgotten[0], f"the failed directory of broker {record.broker} was forgotten: {forgotten}"
+            if known is not None and known.epoch == record.status.epoch:
+                lost += [(record.broker, partition) for partition in record.status.offline - known.offline]
             if known is not None and known.epoch != record.status.epoch:
                 self._former_epochs[record.broker] = known.epoch
             self._brokers[record.broker] = record.status
         yield from self._fenced_members()
+        yield from self._lost_members(lost)
 
     def unclean_members(self, broker: BrokerId, before: int) -> Iterator[tuple[int, str]]:
         """Yield the partitions whose ISR or ELR holds a broker that has just restarted uncleanly."""
@@ -161,6 +165,13 @@ class RecordReader:
                 if status is not None and status.fenced and broker in self._former_epochs:
                     yield "I2", partition, f"broker {broker} is fenced and in ISR {state.isr}"
 
+    def _lost_members(self, lost: list[tuple[BrokerId, int]]) -> Iterator[Broken]:
+        """Yield the partitions whose ISR still holds a replica of a directory whose failure was just recorded."""
+        for broker, partition in sorted(lost) if self._settings.rules.elr else ():
+            state = self._partitions.get(partition)
+            if state is not None and broker in state.isr:
+                yield "I2", partition, f"the directory of broker {broker} has failed, and it is in ISR {state.isr}"
+
     def _step(
         self, partition: int, before: PartitionState, after: PartitionState, cause: Cause
     ) -> Iterator[tuple[str, str]]:
@@ -171,6 +182,9 @@ class RecordReader:
             yield "I3", f"leader epoch {before.leader_epoch} was followed by {after.leader_epoch}, moved: {is_moved}"
         if not cause.by_zookeeper and after.leader_epoch > before.leader_epoch + self._may_rise(before, after):
             yield "I3", f"leader epoch {before.leader_epoch} became {after.leader_epoch} for nothing"
+        if set(before.replicas).difference(after.replicas) and after.leader_epoch == before.leader_epoch:
+            yield "I3", f"replicas {before.replicas} became {after.replicas} in leader epoch {after.leader_epoch}"
+        yield from self._last_known(before, after)
         leads = self._brokers.get(after.leader)
         if is_moved and not cause.by_zookeeper and leads is not None and partition in leads.offline:
             yield "I28", f"broker {after.leader} was elected, where the directory of the replica has failed"
@@ -194,6 +208,14 @@ class RecordReader:
             return
         if joined and not cause.proposed and not is_outsider and not joined <= eligible:
             yield "I26", f"ISR {before.isr} became {after.isr} without its leader's word"
+
+    def _last_known(self, before: PartitionState, after: PartitionState) -> Iterator[tuple[str, str]]:
+        """Yield a last known leader that is not the one that led last, or that outlives an election (I28)."""
+        if not self._settings.rules.elr or after.leader == before.leader:
+            return
+        wanted = (before.leader,) if after.leader == NO_LEADER else ()
+        if after.last_known != wanted:
+            yield "I28", f"leader {before.leader} became {after.leader}, and the last known are {after.last_known}"
 
     def _compare_elr(self, partition: int, after: PartitionState, cause: Cause) -> Iterator[tuple[str, str]]:
         """Yield who is in the ELR and should not be, and who should be and is not (I31)."""
