@@ -38,6 +38,7 @@ from log.cli.output import (
     time_ms,
 )
 from log.compaction import CompactionEstimate
+from log.tools.findings import NOT_READ
 from log.tools.open_log import (
     Cleanable,
     NotCompactableError,
@@ -102,6 +103,7 @@ def segment_json(stats: SegmentStats, now_ms: TimeMs) -> dict[str, Any]:
         "producers": len(stats.producer_ids),
         "damages": stats.damage_count,
         "damagedBytes": stats.damaged_size_bytes,
+        "batchesNotRead": stats.unread_batch_count,
     }
 
 
@@ -159,6 +161,9 @@ def segment_rows(stats: SegmentStats, now_ms: TimeMs) -> Iterator[tuple[str, str
     if stats.damage_count:
         skipped = counted(stats.damaged_size_bytes, "byte")
         yield "damage", f"{counted(stats.damage_count, 'place')}, {skipped} passed over"
+    if stats.unread_batch_count:
+        batches = counted(stats.unread_batch_count, "batch", "batches")
+        yield "not read", f"records of {batches}, which stand for more than is read; that is no damage"
 
 
 def compaction_row(estimate: CompactionEstimate) -> tuple[str, str]:
@@ -226,7 +231,7 @@ def stats_command(options: StatsCommand) -> int:
     """
     folders = segment_folders(expand_all(options.paths))
     starts = [last.log_start_offset for last in last_shutdowns(folders, print_error)]
-    found: list[Cleanable] = []
+    found, is_refused = list[Cleanable](), False
     readings = 2 if options.compaction else 1
     with (
         Workers(options.jobs) as workers,
@@ -242,12 +247,13 @@ def stats_command(options: StatsCommand) -> int:
                     found.append(each)
                 else:
                     print_error(each)
+                    is_refused |= NOT_READ not in each
     if len(folders) > 1:  # Offsets of different partitions have nothing to do with each other.
         total.first_offset = total.last_offset = None
     held = [held_text(each.held_by, options.now_ms) for each in found if each.held_by is not None]
     _show("total", total, _summed([each.estimate for each in found]), options, held)
-    is_estimated = not options.compaction or len(found) == len(folders)
-    return 0 if is_estimated and not damaged else EXIT_REFUSED
+    is_damaged = any(NOT_READ not in line for line in damaged.values())
+    return EXIT_REFUSED if is_refused or is_damaged else 0
 
 
 def _measured(

@@ -1,6 +1,7 @@
 """Store the aborted transactions of a segment, and find those that a read-committed fetch must skip.
 
-Source: Kafka storage/org.apache.kafka.storage.internals.log.{TransactionIndex, AbortedTxn}, 4.0.
+Source: Kafka storage/org.apache.kafka.storage.internals.log.{TransactionIndex, AbortedTxn}, 4.4.0,
+which reads both bytes of a version; 4.0 reads the upper one.
 """
 
 from __future__ import annotations
@@ -162,9 +163,9 @@ def aborted_transactions(data: Buffer, *, source: str = "") -> Iterator[AbortedT
     """
     for position in range(0, len(data) - ENTRY_SIZE_BYTES + 1, ENTRY_SIZE_BYTES):
         version, producer_id, first_offset, last_offset, stable_offset = _ENTRY.unpack_from(data, position)
-        if version >> 8 > CURRENT_VERSION:
+        if version > CURRENT_VERSION:
             raise CorruptTransactionIndexError(
-                f"aborted transaction of version {version >> 8}; {CURRENT_VERSION} is known",
+                f"aborted transaction of version {version}; {CURRENT_VERSION} is known",
                 source=source,
                 position=position,
             )

@@ -49,9 +49,10 @@ def time_index_lines(file: SourceFile, options: DumpOptions, problems: Problems)
             last_offset = NOT_FOUND if found is None else found.last_offset
             problems.add(ProblemKind.OFFSET_NOT_FOUND, file.absolute, offset, last_offset)
         else:
-            largest = log.largest_timestamp_in(found)
-            if largest != timestamp:
-                problems.add(ProblemKind.TIMESTAMP_MISMATCH, file.absolute, timestamp, largest)
+            with problems.within_limits(log.file.shown, log.data):
+                largest = log.largest_timestamp_in(found)
+                if largest != timestamp:
+                    problems.add(ProblemKind.TIMESTAMP_MISMATCH, file.absolute, timestamp, largest)
             if before >= timestamp:
                 problems.add(ProblemKind.TIMESTAMP_ORDER, file.absolute, timestamp, before)
         if not options.verify_index_only:
@@ -183,9 +184,9 @@ INVALID: Final = "Snapshot failed schema validation: "
 def txn_index_lines(file: SourceFile) -> Iterator[str]:
     """Yield the aborted transactions of a `.txnindex`; raises CorruptTransactionIndexError."""
     data = file.view()
-    # Kafka's tool reads all of them before it prints the first; of a version it reads the upper byte, signed.
+    # Kafka's tool reads all of them before it prints the first.
     for row, aborted in enumerate(tuple(aborted_transactions(data, source=file.shown))):
-        (version,) = struct.unpack_from(">b", data, row * ENTRY_SIZE_BYTES)
+        (version,) = VERSION.unpack_from(data, row * ENTRY_SIZE_BYTES)
         yield (
             f"version: {version} producerId: {aborted.producer_id} firstOffset: {aborted.first_offset}"
             f" lastOffset: {aborted.last_offset} lastStableOffset: {aborted.last_stable_offset}"

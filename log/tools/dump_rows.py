@@ -55,14 +55,16 @@ def file_rows(file: SourceFile, options: DumpOptions, problems: Problems) -> Ite
 
 
 def _log_rows(file: SourceFile, options: DumpOptions, problems: Problems) -> Iterator[dict[str, Any]]:
-    allowance = options.allowance(file)
+    allowance, data = options.allowance(file), file.view()
     for batch in wanted_batches(file, options, problems):
-        yield _batch_row(batch)
-        for found in batch.record_slices(headers_max=HEADERS_SHOWN_MAX, allowance=allowance) if options.deep else ():
-            for row, each in enumerate(found.records):
-                if options.wants_record(each):
-                    hidden = found.hidden_headers.get(row)
-                    yield _record_row(batch, each, options) | ({"headersNotShown": hidden} if hidden else {})
+        with problems.within_limits(file.shown, data):
+            yield _batch_row(batch)
+            slices = batch.record_slices(headers_max=HEADERS_SHOWN_MAX, allowance=allowance)
+            for found in slices if options.deep else ():
+                for row, each in enumerate(found.records):
+                    if options.wants_record(each):
+                        hidden = found.hidden_headers.get(row)
+                        yield _record_row(batch, each, options) | ({"headersNotShown": hidden} if hidden else {})
 
 
 def _batch_row(batch: RecordBatch) -> dict[str, Any]:

@@ -70,14 +70,14 @@ def check_dumpable(file: SourceFile, *, is_compared: bool) -> None:
 def log_lines(file: SourceFile, options: DumpOptions, problems: Problems) -> Iterator[str]:
     """Yield a line per batch of a segment and, with `deep`, per record; raise CorruptDataError at damage."""
     yield _heading(file)
-    allowance, absolute = options.allowance(file), file.absolute
+    allowance, absolute, data = options.allowance(file), file.absolute, file.view()
     end_position = 0
     last_offset = NO_OFFSET
     for batch in wanted_batches(file, options, problems):
         end_position = batch.end_position
         yield batch_line(batch)
-        if options.deep:
-            for record, line in record_lines(batch, options, allowance):
+        with problems.within_limits(file.shown, data):
+            for record, line in record_lines(batch, options, allowance) if options.deep else ():
                 # Kafka's tool takes the offset before a file's first one for -1.
                 has_before = last_offset != NO_OFFSET or options.start_offset == 0
                 if has_before and record.offset != int64(last_offset + 1):

@@ -6,6 +6,7 @@ Source: kafka.tools.DumpLogSegments, 4.3.1, for what it prints to standard error
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from enum import Enum
 from typing import Final
 
@@ -15,6 +16,7 @@ from broker.errors import CorruptDataError, InputError
 from broker.java.string_hash import java_string_hash
 from broker.wording import counted
 from log.batches.record_columns import Damage
+from log.errors import ReadingLimitError
 
 OFFSET_BYTES: Final = 8
 NOT_READ: Final = "not read further: "
@@ -167,6 +169,7 @@ class Problems:
         self._found: dict[tuple[ProblemKind, str], list[tuple[int, int]]] = {}
         self._more: dict[tuple[ProblemKind, str], int] = {}
         self._damages: list[Finding] = []
+        self._limits: dict[str, Finding] = {}
         self._untrimmed: dict[str, int] = {}
         self._damage_count = self._skipped_bytes = self._skipped_batches = 0
 
@@ -204,12 +207,30 @@ class Problems:
             yield f"{folder}: {indexes} in zeros that a running broker reserves; without them the check passes"
 
     def pass_over(self, file: str, damage: Damage) -> None:
-        """Add damage that a scan of `file` has skipped."""
+        """Add damage that a scan of `file` has skipped, or a batch that stands for more than is read."""
+        if damage.is_limit:
+            self._not_read(*limit_finding(file, [damage]))
+            return
         is_batch = damage.base_offset is not None
         self.damage(of_damage(file, damage), skipped_bytes=damage.size_bytes, skipped_batches=is_batch)
 
+    @contextmanager
+    def within_limits(self, file: str, data: memoryview) -> Iterator[None]:
+        """Note a batch of a file with the bytes `data` that is not read further, as it stands for too much."""
+        try:
+            yield
+        except ReadingLimitError as limit:
+            found = of_error(file, limit, data)
+            self._not_read(attrs.evolve(found, what=f"{NOT_READ}{found.what}"))
+
+    def _not_read(self, finding: Finding) -> None:
+        known = self._limits.setdefault(finding.file, attrs.evolve(finding, more_count=-1))
+        self._limits[finding.file] = attrs.evolve(known, more_count=known.more_count + finding.more_count + 1)
+
     def merge(self, later: Problems) -> None:
         """Add the problems of files that were read later."""
+        for limit in later._limits.values():
+            self._not_read(limit)
         self._notes.extend(later._notes)
         for (kind, file), pairs in later._found.items():
             for pair in pairs:
@@ -229,7 +250,8 @@ class Problems:
         return self._damage_count > 0
 
     def damage_lines(self) -> Iterator[str]:
-        """Yield a line for each damage and the amount of data skipped."""
+        """Yield a line for each file with batches not read further and each damage, and the amount of data skipped."""
+        yield from (limit.line() for limit in self._limits.values())
         yield from (finding.line() for finding in self._damages)
         if self._damage_count > PROBLEMS_MAX:
             yield f"and {self._damage_count - PROBLEMS_MAX} more"

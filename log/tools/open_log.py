@@ -263,7 +263,7 @@ def measure_segment(
     """Return the figures of one segment, its damage as `verify` finds it; call `advance` with counts of bytes read."""
     stats = SegmentStats(size_bytes=file.size_bytes, log_start_offset=log_start_offset)
     report = verify_segment(file, keep_going=True, advance=advance, take=stats.take)
-    found = [finding for finding in (*report.findings, *report.limits) if finding.file == file.shown]
-    stats.damage = found[0] if found else None
+    found = [finding for finding in report.findings if finding.file == file.shown]
+    stats.damage = next(iter((*found, *report.limits)), None)
     stats.damage_count = sum(1 + finding.more_count for finding in found)
     return stats

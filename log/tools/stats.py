@@ -160,14 +160,17 @@ class SegmentStats:
     """At most `PRODUCER_COUNT_MAX` of them."""
     damage_count: int = 0
     damaged_size_bytes: int = 0
+    unread_batch_count: int = 0
+    """Batches whose records are not read as they stand for too much; they need no damage."""
     damage: Finding | None = None
-    """The first damage, which keeps the partition from being compacted."""
+    """The first damage, else the first batch not read, which keeps the partition from being compacted."""
     _position: int = -1
     _newest_ms: int = NOTHING_BEFORE
 
     def take(self, chunk: RecordColumns) -> None:
         """Add a chunk of one file's scan; a batch may have begun in the previous chunk."""
-        self.damaged_size_bytes += sum(damage.size_bytes for damage in chunk.damages)
+        self.damaged_size_bytes += sum(damage.size_bytes for damage in chunk.damages if not damage.is_limit)
+        self.unread_batch_count += sum(damage.is_limit for damage in chunk.damages)
         first = int(np.searchsorted(chunk.batches.position, self._position, side="right"))
         batches = chunk.batches.rows(first, len(chunk.batches))
         if len(batches):

@@ -62,10 +62,16 @@ _RDKAFKA: Final = "rdkafka_msg.c, librdkafka 2.16.0"
 
 PARTITIONERS: Final[Mapping[str, KeyPartitioner]] = {
     "murmur2": KeyPartitioner(
-        partition_of_key, _AS_EMPTY, _MURMUR2_CLIENTS, "KIP-480, KIP-794; BuiltInPartitioner, Kafka 4.4.0"
+        partition_of_key,
+        _AS_EMPTY,
+        _MURMUR2_CLIENTS,
+        "KIP-480, KIP-794; BuiltInPartitioner, Kafka 4.4.0; pkg/kgo/config.go of franz-go",
     ),
     "murmur2_random": KeyPartitioner(
-        partition_of_key, _RANDOM, "kafka-python, aiokafka", f"{_RDKAFKA}; kafka/partitioner/default.py of kafka-python"
+        partition_of_key,
+        _RANDOM,
+        "kafka-python, aiokafka",
+        f"{_RDKAFKA}; kafka/partitioner/default.py of kafka-python, aiokafka/partitioner.py",
     ),
     "consistent": KeyPartitioner(_by_crc32, _AS_EMPTY, "", f"CRC-32; {_RDKAFKA}"),
     "consistent_random": KeyPartitioner(

@@ -293,6 +293,8 @@ def test_a_sound_segment_that_stands_for_more_than_is_read_is_not_damaged(tmp_pa
         ]
     rows = [json.loads(line) for line in answer("verify", "--json", path.parent).lines]
     assert (rows[-1]["damages"], rows[-1]["skipped_batch_count"]) == (0, 4)
+    (figures,) = (json.loads(line) for line in answer("stats", "--json", "--total-only", path.parent).lines)
+    assert (figures["damages"], figures["damagedBytes"], figures["batchesNotRead"]) == (0, 0, 4)
     compacted = answer("compact", "--include-active", "--out", tmp_path / "out", path.parent)
     assert compacted.status == 1
     assert compacted.err.endswith("its checksum is right (3 more like it); nothing is compacted\n")
@@ -300,6 +302,25 @@ def test_a_sound_segment_that_stands_for_more_than_is_read_is_not_damaged(tmp_pa
     content[-3] ^= 1
     path.write_bytes(content)
     assert answer("verify", path.parent).status == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "stats",
+        "stats --no-compaction",
+        "dump --deep-iteration",
+        "dump --print-data-log --skip-record-metadata --json",
+        "dump --deep-iteration --keep-going",
+        "transactions",
+    ],
+)
+def test_no_command_calls_a_sound_segment_damaged_that_stands_for_more_than_is_read(tmp_path: Path, words: str) -> None:
+    path = constant(tmp_path, Codec.ZSTD)
+    found = answer(*words.split(), path.parent)
+    assert found.status == 0, found.err
+    assert "damage" not in found.err
+    assert found.err.count("not read further: ") == (words == "stats" or "dump" in words)
 
 
 def test_the_limit_does_not_hide_a_codec_that_refuses(tmp_path: Path) -> None:
