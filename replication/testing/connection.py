@@ -11,7 +11,7 @@ from __future__ import annotations
 import enum
 from collections import Counter, deque
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Protocol
 
 import attrs
 
@@ -24,9 +24,6 @@ from replication.simulation.cluster import Cluster
 from replication.testing.entities import API_VERSIONS, Request, api_and_version, read_request, write_response
 from replication.testing.gateway import ClientRequest, ClientResponse
 from replication.testing.served import BY_API, advertised
-
-QUEUE_COUNT_MAX: Final = 100
-"""The requests that a client may send ahead of the responses; a broker reads no further."""
 
 
 class Side(enum.Enum):
@@ -77,6 +74,8 @@ class Connection:
         self.is_open = True
         self.on_close: Callable[[], object] = _do_nothing
         """Called when the connection is over."""
+        self.on_idle: Callable[[], object] = _do_nothing
+        """Called when every request has been answered."""
         self.request_count = 0
         self._cluster = cluster
         self._sink = sink
@@ -90,9 +89,9 @@ class Connection:
         """Do nothing: the client speaks first."""
 
     @property
-    def is_full(self) -> bool:
-        """Return whether so many requests wait that no more are read."""
-        return len(self._queue) >= QUEUE_COUNT_MAX
+    def is_idle(self) -> bool:
+        """Return whether every request has been answered; a driver that bounds memory hands over none before."""
+        return self.is_open and self._under_way is None and not self._queue
 
     def receive(self, frame: bytes) -> None:
         """Take a request from the client, without its length; call after the cluster has been advanced to now."""
@@ -136,6 +135,8 @@ class Connection:
     def _go_on(self) -> None:
         while self.is_open and self._queue and self._under_way is None:
             self._take(self._queue.popleft())
+        if self.is_idle:
+            self.on_idle()
 
     def _take(self, frame: bytes) -> None:
         self.request_count += 1

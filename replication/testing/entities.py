@@ -76,6 +76,7 @@ def read_request(frame: bytes) -> Request:
         body_class = request_class(api, version)
         header, header_bytes = _reader(body_class.__header_schema__)(frame, 0)
         body, _ = _reader(body_class)(frame, header_bytes)
+        _refuse_null_arrays(body)
     except Exception as error:  # The reader raises errors of many classes on bytes of strangers.
         raise CorruptDataError(f"request {api} of version {version} cannot be read: {type(error).__name__}") from None
     return Request(
@@ -84,6 +85,28 @@ def read_request(frame: bytes) -> Request:
         correlation_id=header.correlation_id,
         client_id=header.client_id or "",
         body=body,
+    )
+
+
+def _refuse_null_arrays(entity: Any) -> None:
+    """Raise TypeError for a null in the place of an array that the schema does not let be null; the reader takes it."""
+    kind: Any = type(entity)
+    for name, is_nullable, has_entities in _arrays(kind):
+        listed = getattr(entity, name)
+        if listed is None and not is_nullable:
+            raise TypeError(name)
+        for each in listed or () if has_entities else ():
+            _refuse_null_arrays(each)
+
+
+@cache
+def _arrays(entity: Any) -> tuple[tuple[str, bool, bool], ...]:
+    """Return each array of an entity: its name, whether it may be null, and whether it holds entities."""
+    hints = typing.get_type_hints(entity)
+    return tuple(
+        (name, type(None) in typing.get_args(hint), any(map(dataclasses.is_dataclass, _leaves(hint))))
+        for name, hint in hints.items()
+        if _is_tuple(hint)
     )
 
 

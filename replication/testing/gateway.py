@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import attrs
 
@@ -48,6 +48,8 @@ from replication.rules.settings import Moment
 from replication.testing.entities import Request
 from replication.testing.topics import Topics
 
+WAITING_COUNT_MAX: Final = 2_000
+"""The requests that wait on a broker; one more, and the oldest is answered with what there is."""
 Values = Mapping[str, object]
 """The fields of a response by Kafka's names; see `entities.build`."""
 
@@ -240,6 +242,9 @@ class Gateway:
         """Let a request wait, at most `for_ms`."""
         self._count += 1
         self._waiting[self._count] = waiting
+        if len(self._waiting) > WAITING_COUNT_MAX:
+            # More than there are connections: the client of the oldest is likely to be gone.
+            self._waiting.pop(next(iter(self._waiting))).expire(out)
         out.wake(DurationMs(max(for_ms, 0)), WaitOver(self._count))
 
     def append(

@@ -32,6 +32,8 @@ from replication.testing.topics import OFFSETS_TOPIC, PARTITION_COUNT_MAX, Topic
 CREATION_MS_MAX: Final = 30 * SECOND_MS
 _ALL_BY_EMPTY_LIST_BEFORE: Final = 1
 """The version of Metadata before which an empty list of topics asks for all."""
+_BY_ID_SINCE: Final = 12
+"""The version of Metadata since which topics are asked for by their ids."""
 _CLUSTER_OPERATIONS: Final = 8_096
 _TOPIC_OPERATIONS: Final = 3_576
 """The operations on clusters and topics as bits: without ACLs anybody may do all."""
@@ -53,6 +55,8 @@ def metadata(call: Call, out: Outbox) -> None:
     seen = {topic.name: topic for topic in visible(gateway.topics, gateway.broker.image)}
     if body.topics is None or (call.request.version < _ALL_BY_EMPTY_LIST_BEFORE and not body.topics):
         topics = [_shown(gateway, topic) for topic in seen.values()]
+    elif call.request.version < _BY_ID_SINCE and any(each.name is None for each in body.topics):
+        topics = [{"error_code": ErrorCode.INVALID_REQUEST, "name": each.name or ""} for each in body.topics]
     else:
         may_create = gateway.shared.auto_create and getattr(body, "allow_auto_topic_creation", True)
         topics = [_asked(gateway, each, seen, out, may_create=may_create) for each in body.topics]
@@ -231,11 +235,8 @@ def _created(call: Call, asked: Any, out: Outbox) -> Verdict:
     by_hand = {each.partition_index: tuple(map(BrokerId, each.broker_ids)) for each in asked.assignments}
     if by_hand and sorted(by_hand) != list(range(len(by_hand))):
         return ErrorCode.INVALID_REPLICA_ASSIGNMENT, "partitions should be a consecutive 0-based integer sequence"
-    count = counts.partitions
-    if count < 1:
+    if counts.partitions < 1:
         return ErrorCode.INVALID_PARTITIONS, "Number of partitions must be larger than 0."
-    if gateway.topics.partition_count + count > PARTITION_COUNT_MAX:
-        return ErrorCode.POLICY_VIOLATION, f"a simulated cluster has at most {PARTITION_COUNT_MAX} partitions"
     is_only_checked = call.request.body.validate_only
     rows = [by_hand[index] for index in sorted(by_hand)]
     return order(gateway, name, counts, configs, None if is_only_checked else out, rows)
@@ -253,6 +254,8 @@ def order(
 
     Without an outbox the order is only checked.
     """
+    if gateway.topics.partition_count + counts.partitions > PARTITION_COUNT_MAX:
+        return ErrorCode.POLICY_VIOLATION, f"a simulated cluster has at most {PARTITION_COUNT_MAX} partitions"
     try:
         placed = rows or _placed(gateway, counts, 0)
     except RefusedError as refused:

@@ -43,6 +43,8 @@ _SHOWS_START: Final = (
     ErrorCode.NOT_ENOUGH_REPLICAS,
 )
 """The errors of a write whose response shows the start of the log."""
+_FETCH_BYTES_MAX: Final = 55 << 20
+"""The largest response to a fetch: fetch.max.bytes by default."""
 _MAGIC: Final = 2
 _ZSTD_SINCE: Final = 7
 """The version of Produce since which batches may be compressed with zstd (KIP-110)."""
@@ -234,10 +236,10 @@ class _Fetch:
 
     def expire(self, out: Outbox) -> None:
         """Answer with what there is."""
-        left = self.call.request.body.max_bytes
+        left = whole = min(self.call.request.body.max_bytes, _FETCH_BYTES_MAX)
         topics: dict[str, list[Values]] = {}
         for wanted in self.wanted:
-            values = self._read(wanted, left)
+            values = self._read(wanted, left, is_first=left == whole)
             records = values["records"]
             assert isinstance(records, bytes), records
             left -= len(records)
@@ -246,7 +248,7 @@ class _Fetch:
             {"responses": [{"topic": topic, "partitions": values} for topic, values in topics.items()]}, out
         )
 
-    def _read(self, wanted: _Wanted, left: int) -> dict[str, object]:
+    def _read(self, wanted: _Wanted, left: int, *, is_first: bool) -> dict[str, object]:
         """Return one partition's response; a batch larger than the limit is sent if nothing was sent before it."""
         found = _state_and_log(self.call, wanted)
         if isinstance(found, ErrorCode):
@@ -258,7 +260,6 @@ class _Fetch:
             preferred = preferred_replica(state, wanted.offset, self.rack, moment, settings.rules)
             if preferred is not None:
                 return {**values, "preferred_read_replica": preferred}
-        is_first = left == self.call.request.body.max_bytes
         bytes_max = max(min(wanted.bytes_max, left), 0)
         if bytes_max or is_first:
             values["aborted_transactions"] = None if self.isolation is Isolation.HIGH_WATERMARK else []

@@ -2,10 +2,7 @@
 
 What it decides: when the simulation moves: up to the present before each request is taken, and at its next event.
 
-Limits: a frame has at most 100 MiB, a client that does not read is disconnected when 64 MiB wait for it, and a broker
-takes 1,000 connections; a client over a limit is disconnected, which one line of the run's log says.
-
-Source: ours; the limits are Kafka's socket.request.max.bytes and, for connections, ours.
+Source: ours.
 """
 
 from __future__ import annotations
@@ -20,13 +17,9 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from broker.ids import BrokerId
-from replication.testing.connection import Connection
-from replication.testing.entities import FRAME_BYTES_MAX
 from replication.testing.served_cluster import ClusterSpec, ModelError, ServedCluster
+from replication.testing.server_end import ServerEnd
 
-CONNECTION_COUNT_MAX: Final = 1_000
-UNREAD_BYTES_MAX: Final = 64 << 20
-_SIZE_BYTES: Final = 4
 _SECOND_MS: Final = 1_000
 _CATCH_UP_MS: Final = 1_000
 """The most simulated time that is made up for at once, after the machine stood still."""
@@ -48,6 +41,8 @@ class SocketServer:
         self.on_failure: Callable[[], None] = _do_nothing
         """Called when the model has raised an error: it runs no further, and the verdict says why."""
         self.served: ServedCluster
+        self.ends: set[ServerEnd] = set()
+        """The connected ends; only sums over them are formed."""
 
     def start(self) -> None:
         """Bind the ports, begin the cluster, and serve; raises OSError for a port that is taken."""
@@ -62,15 +57,22 @@ class SocketServer:
         loop, ports = asyncio.get_running_loop(), []
         wanted = self._spec.ports or (0,) * self._spec.brokers
         for broker, port in enumerate(wanted):
-            made = partial(_ServerEnd, self, BrokerId(broker))
-            server = await loop.create_server(made, self._spec.host, port)
+            made = partial(ServerEnd, self, BrokerId(broker))
+            server = await loop.create_server(made, self._spec.host, port, start_serving=False)
             self._servers.append(server)
             ports.append(server.sockets[0].getsockname()[1])
         self._spec = attrs.evolve(self._spec, ports=tuple(ports), wall_clock_ms=round(time.time() * _SECOND_MS))
         self.served = ServedCluster(self._spec)
         self.served.begin()
+        loop.set_exception_handler(lambda _, context: self.note(str(context.get("exception") or context["message"])))
+        for server in self._servers:
+            await server.start_serving()
         self._zero_s = loop.time() - self.served.now_ms / _SECOND_MS
         self._arm()
+
+    def note(self, line: str) -> None:
+        """Write a line to the log of the run."""
+        self.served.cluster.trace.line(self.served.now_ms, line)
 
     def call(self, action: Callable[[], T]) -> T:
         """Run `action` in the server's thread, after the cluster has been brought up to the present."""
@@ -140,68 +142,6 @@ class SocketServer:
             return
         at_s = self._zero_s + self.served.next_event_ms / _SECOND_MS
         self._timer = self._loop.call_at(at_s, self.wake)
-
-
-class _ServerEnd(asyncio.Protocol):
-    """Cut a client's bytes into frames, and carry responses back."""
-
-    def __init__(self, server: SocketServer, broker: BrokerId) -> None:
-        self._server = server
-        self._broker = broker
-        self._buffer = bytearray()
-        self._transport: asyncio.Transport
-        self._connection: Connection | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Connect to the broker, unless it is down or has too many connections."""
-        assert isinstance(transport, asyncio.Transport), transport
-        self._transport = transport
-        self._server.catch_up()
-        served = self._server.served
-        there = sum(BrokerId(each.receiver.node) == self._broker for each in served.connections)
-        if there >= CONNECTION_COUNT_MAX:
-            served.cluster.trace.line(served.now_ms, f"broker {self._broker} has {there} connections: one more refused")
-        else:
-            self._connection = served.connect(self._broker, self)
-        if self._connection is None:
-            transport.abort()
-
-    def data_received(self, data: bytes) -> None:
-        """Take bytes of the client."""
-        self._buffer += data
-        connection = self._connection
-        if connection is None:
-            return
-        while connection.is_open and len(self._buffer) >= _SIZE_BYTES:
-            size_bytes = int.from_bytes(self._buffer[:_SIZE_BYTES], "big", signed=True)
-            if not 0 <= size_bytes <= FRAME_BYTES_MAX:
-                connection.close(f"a frame of {size_bytes} bytes; allowed are 0 to {FRAME_BYTES_MAX}")
-                return
-            if len(self._buffer) < _SIZE_BYTES + size_bytes:
-                return
-            frame = bytes(self._buffer[_SIZE_BYTES : _SIZE_BYTES + size_bytes])
-            del self._buffer[: _SIZE_BYTES + size_bytes]
-            if connection.is_full:
-                connection.close("too many requests ahead of their responses")
-                return
-            self._server.catch_up()
-            connection.receive(frame)
-        self._server.wake()
-
-    def connection_lost(self, error: Exception | None) -> None:
-        """Give the connection up."""
-        if self._connection is not None:
-            self._connection.close()
-
-    def write(self, frame: bytes) -> None:
-        """Send a response; disconnect a client that does not read."""
-        self._transport.write(frame)
-        if self._transport.get_write_buffer_size() > UNREAD_BYTES_MAX and self._connection is not None:
-            self._connection.close("the client does not read")
-
-    def close(self) -> None:
-        """Break the connection."""
-        self._transport.abort()
 
 
 def _do_nothing() -> None:

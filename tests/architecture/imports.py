@@ -56,6 +56,7 @@ WORLDLY: Final[dict[str, frozenset[str]]] = {
     "replication/testing/app_cli.py": frozenset({"os"}),
     "replication/testing/cli.py": frozenset({"threading"}),
     "replication/testing/client_bugs.py": frozenset({"asyncio"}),
+    "replication/testing/server_end.py": frozenset({"asyncio"}),
     "replication/testing/sockets.py": frozenset({"asyncio", "threading"}),
     "replication/testing/virtual.py": frozenset({"asyncio"}),
     "replication/testing/virtual_loop.py": frozenset({"asyncio", "threading"}),
