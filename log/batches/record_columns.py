@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any, ClassVar, Final, TypeAlias
 
 import attrs
@@ -178,6 +178,16 @@ class RecordColumns:
             return self
         names = [name for name, each in attrs.asdict(self, recurse=False).items() if name not in _NO_ROWS]
         return attrs.evolve(self, **{name: getattr(self, name)[start:end] for name in names})
+
+    def pieces(self, size_bytes: int) -> Iterator[RecordColumns]:
+        """Yield the records in pieces of at most so many bytes, or of one larger record; as views."""
+        ends = np.cumsum(self.record_size, dtype=np.int64)
+        start = 0
+        while start < len(self):  # Each turn takes a record at least.
+            before = int(ends[start - 1]) if start else 0
+            stop = max(start + 1, int(np.searchsorted(ends, before + size_bytes, side="right")))
+            yield self.rows(start, stop)
+            start = stop
 
     def to_arrow(self, columns: Collection[str] = RECORD_COLUMNS) -> Any:
         """Return the records as a pyarrow.RecordBatch with these of `RECORD_COLUMNS`, in the given order.

@@ -161,6 +161,7 @@ def scan(
         if isinstance(piece, RecordColumns):
             yield attrs.evolve(piece, damages=tuple(damages)) if damages else piece
             damages.clear()
+            del piece  # Of two batches, which may be 64 MiB each, only one is held.
         elif options.keep_going or piece.is_torn_tail or (options.passes_limits and piece.is_limit):
             damages.append(piece)
         else:
@@ -346,6 +347,7 @@ class _Scan:
                 yield from self._filled(payloads.fill(run.rows(first, row)))
                 payloads, first = Payloads(self.memory), row
                 payloads.add(payload)
+            del payload  # Before the next is decompressed.
         yield from self._filled(payloads.fill(run.rows(first, len(run))))
 
     def _take(self, size_bytes: int, record_count: int) -> None:

@@ -247,7 +247,7 @@ def _echo(block: str) -> None:
 
 def _encoded(block: str) -> bytes:
     """Return a block as Java prints it: "?" for half of a surrogate pair."""
-    return f"{block}\n".encode(errors="replace")
+    return block.encode(errors="replace")
 
 
 def _print_text(text: Path) -> None:

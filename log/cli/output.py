@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -63,11 +64,14 @@ FILE_COST: Final = MIB
 
 def print_lines(lines: Iterable[str]) -> None:
     """Print lines in blocks; if the iterator raises an error, print the lines before the error first."""
-    write_lines(click.echo, lines)
+    write_lines(partial(click.echo, nl=False), lines)
 
 
 def write_lines(write: Callable[[str], object], lines: Iterable[str], *, raw: bool = False) -> None:
-    """Write lines as `print_lines` prints them, a block a call; `raw` escapes nothing that a terminal would obey."""
+    """Write lines with their ends, a block or a slice of a long line a call.
+
+    `raw` escapes nothing that a terminal would obey.
+    """
     held: list[str] = []
     size = 0
     try:
@@ -75,12 +79,25 @@ def write_lines(write: Callable[[str], object], lines: Iterable[str], *, raw: bo
             held.append(line if raw or line.isprintable() else printable(line))
             size += len(line)
             if len(held) == LINES_PER_WRITE or size > CHARACTERS_PER_WRITE:
-                write("\n".join(held))
+                _write_block(write, held)
                 held.clear()
                 size = 0
     finally:
         if held:
-            write("\n".join(held))
+            _write_block(write, held)
+
+
+def _write_block(write: Callable[[str], object], lines: Sequence[str]) -> None:
+    """Write lines, of which only the last may be long: a value of 8 MiB is a line of 50 MB in JSON."""
+    *before, last = lines
+    if len(last) <= CHARACTERS_PER_WRITE:
+        write("\n".join((*lines, "")))
+        return
+    if before:
+        write("\n".join((*before, "")))
+    for start in range(0, len(last), CHARACTERS_PER_WRITE):
+        write(last[start : start + CHARACTERS_PER_WRITE])
+    write("\n")
 
 
 def print_error(line: str) -> None:

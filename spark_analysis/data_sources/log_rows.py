@@ -209,7 +209,7 @@ def _records(
         if not held.all():
             rows = np.flatnonzero(held) if rows is None else rows[held[rows]]
     wanted = frozenset(request.columns) - (frozenset() if request.values else frozenset(OF_VALUES))
-    for piece in pieces(chunk if rows is None else taken(chunk, rows)):
+    for piece in (chunk if rows is None else taken(chunk, rows)).pieces(PIECE_BYTES):
         yield ColumnRows(len(piece), record_columns(piece, wanted, position=window.position))
 
 
@@ -227,14 +227,3 @@ def _of_faults(request: LogRequest, faults: Sequence[Fault]) -> Iterator[ColumnR
 def taken(chunk: RecordColumns, rows: NDArray[np.int64] | slice) -> RecordColumns:
     """Return some rows of a chunk."""
     return attrs.evolve(chunk, **{name: getattr(chunk, name)[rows] for name in _OF_RECORDS})
-
-
-def pieces(chunk: RecordColumns) -> Iterator[RecordColumns]:
-    """Yield a chunk in pieces of at most `PIECE_BYTES` of records each."""
-    ends = np.cumsum(chunk.record_size, dtype=np.int64)
-    start = 0
-    while start < len(chunk):  # Each turn takes a record at least.
-        before = int(ends[start - 1]) if start else 0
-        stop = max(start + 1, int(np.searchsorted(ends, before + PIECE_BYTES, side="right")))
-        yield chunk if stop - start == len(chunk) else taken(chunk, slice(start, stop))
-        start = stop

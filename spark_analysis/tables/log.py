@@ -1,9 +1,9 @@
 """Write log files as Parquet tables, for `brokerside log dump --out`: batches, records, and bytes that were not read.
 
-The arrays of a scan go to Parquet without a Python object a record; a row group is one chunk of the scan or several
-small ones. The folder must be empty or new, and is so again if the tables cannot be finished. Damage is passed over, to
-the table `damages`. Values are most of the bytes: Snappy takes half of Zstandard's CPU time for them, and they get no
-dictionary, which none of them would fill; offsets and timestamps are differences.
+The arrays of a scan go to Parquet without a Python object a record; a row group is one chunk of the scan, several small
+ones, or a piece of a large one. The folder must be empty or new, and is so again if the tables cannot be finished.
+Damage is passed over, to the table `damages`. Values are most of the bytes: Snappy takes half of Zstandard's CPU time
+for them, and they get no dictionary, which none of them would fill; offsets and timestamps are differences.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from broker.cluster import Int32Array, Int64Array
 from broker.errors import InputError
+from broker.units import MIB
 from broker.wording import counted
 from broker.workers import Advance
 from log.batches.arrow_columns import bytes_column, headers_column
-from log.batches.record_columns import HeaderColumns, RecordColumns
+from log.batches.record_columns import ByteArray, HeaderColumns, RecordColumns
 from log.batches.scan import ScanOptions, scan
 from log.codecs.compression import CODEC_MASK, Codec
 from log.errors import StorageError
@@ -34,6 +36,8 @@ from spark_analysis.tables.lists import repeated
 from spark_analysis.tables.schemas import FILE_BATCHES, FILE_DAMAGES, FILE_RECORDS
 
 ROW_GROUP_ROWS: Final = 1 << 17
+ROW_GROUP_BYTES: Final = 32 * MIB
+"""How many bytes of Arrow a table holds: of 131,072 rows, 256 bytes each; fewer rows of more make a row group too."""
 _HEADER_NAMES: Final = ("name", "value")
 _CODECS: Final = np.array([Codec(code).name.lower() if code < len(Codec) else None for code in range(CODEC_MASK + 1)])
 
@@ -65,6 +69,7 @@ class _Table:
     row_count: int = 0
     _held: list[pa.RecordBatch] = attrs.field(factory=list)
     _held_count: int = 0
+    _held_bytes: int = 0
     _writer: Any = None
 
     def append(self, columns: dict[str, Any]) -> None:
@@ -78,8 +83,9 @@ class _Table:
         batch = pa.record_batch(arrays, schema=self.schema)
         self._held.append(batch)
         self._held_count += batch.num_rows
+        self._held_bytes += batch.nbytes
         self.row_count += batch.num_rows
-        if self._held_count >= ROW_GROUP_ROWS:
+        if self._held_count >= ROW_GROUP_ROWS or self._held_bytes >= ROW_GROUP_BYTES:
             self._flush()
 
     def close(self) -> str:
@@ -101,7 +107,7 @@ class _Table:
         if self._held:
             table = pa.Table.from_batches(self._held, self.schema)
             self._writer.write_table(table, row_group_size=table.num_rows)
-        self._held, self._held_count = [], 0
+        self._held, self._held_count, self._held_bytes = [], 0, 0
 
 
 def write_log_tables(
@@ -142,8 +148,9 @@ def _write_file(file: SourceFile, tables: dict[str, _Table], problems: Problems,
             position = int(batches.position[-1])
             advance(position - read_to)
             read_to = position
-        if len(chunk):
-            tables["records"].append(_record_columns(name, chunk))
+        for piece in chunk.pieces(ROW_GROUP_BYTES):
+            tables["records"].append(_record_columns(name, piece))
+            del piece
         for damage in chunk.damages:
             problems.pass_over(file.shown, damage)
         if chunk.damages:
@@ -156,6 +163,7 @@ def _write_file(file: SourceFile, tables: dict[str, _Table], problems: Problems,
                     "what": [damage.what for damage in chunk.damages],
                 }
             )
+        del chunk  # Before the scan decompresses the next batch.
 
 
 def _batch_columns(name: str, batches: HeaderColumns) -> dict[str, Any]:
@@ -179,7 +187,17 @@ def _record_columns(name: str, chunk: RecordColumns) -> dict[str, Any]:
         "offset": chunk.offset,
         "timestamp": chunk.timestamp,
         "is_control": is_control[chunk.batch_index],
-        "key": bytes_column(chunk.data, chunk.key_position, chunk.key_size),
-        "value": bytes_column(chunk.data, chunk.value_position, chunk.value_size),
+        "key": _bytes(chunk.data, chunk.key_position, chunk.key_size),
+        "value": _bytes(chunk.data, chunk.value_position, chunk.value_size),
         "headers": headers_column(chunk, _HEADER_NAMES),
     }
+
+
+def _bytes(data: ByteArray, positions: Int64Array, sizes: Int32Array) -> Any:
+    """Return keys or values as a column; one that makes a row group alone is written from where it stands."""
+    start, size = int(positions[0]), int(sizes[0])
+    if size < ROW_GROUP_BYTES:
+        return bytes_column(data, positions, sizes)
+    assert len(sizes) == 1, len(sizes)
+    ends = pa.py_buffer(np.array((0, size), np.int32).data)
+    return pa.Array.from_buffers(pa.binary(), 1, [None, ends, pa.py_buffer(data[start : start + size].data)])

@@ -16,7 +16,9 @@ import pytest
 from click.testing import CliRunner
 
 from broker.cli import EXIT_INTERRUPTED, EXIT_REFUSED, EXIT_USAGE, run, summary_of
+from broker.wording import printable
 from log.cli.main import COMMANDS, log
+from log.cli.output import CHARACTERS_PER_WRITE, write_lines
 from log.partition.partition_log import PartitionLog
 from log.partition.recovery import LastShutdown
 from log.segments.file_names import LOG
@@ -602,3 +604,12 @@ def test_help_imports_no_command_and_no_heavy_library() -> None:
 
 def test_an_unknown_command_is_none() -> None:
     assert log.get_command(click.Context(log), "nothing") is None
+
+
+def test_lines_are_written_in_blocks_and_long_ones_in_slices() -> None:
+    lines = ["a", "b" * (2 * CHARACTERS_PER_WRITE + 1), "c\x1b", "d" * CHARACTERS_PER_WRITE, "e" * 9, "f"]
+    for raw in (False, True):
+        written: list[str] = []
+        write_lines(written.append, lines, raw=raw)
+        assert max(map(len, written)) <= 2 * CHARACTERS_PER_WRITE
+        assert "".join(written) == "".join(f"{line if raw else printable(line)}\n" for line in lines)

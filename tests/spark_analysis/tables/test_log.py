@@ -17,7 +17,7 @@ from log.segments.file_names import LOG
 from log.tools.findings import Problems
 from log.tools.sources import expand
 from spark_analysis.cli.commands import brokerside
-from spark_analysis.tables.log import write_log_tables
+from spark_analysis.tables.log import ROW_GROUP_BYTES, write_log_tables
 from tests.log.samples import DIRECTORY, SAMPLES, write_sample
 
 
@@ -26,9 +26,13 @@ def rows(path: Path) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.parametrize("size_bytes", [1, 200, ROW_GROUP_BYTES])
 @pytest.mark.parametrize("sample", sorted(SAMPLES))
-def test_tables_hold_what_the_log_holds(tmp_path: Path, sample: str) -> None:
+def test_tables_hold_what_the_log_holds_in_row_groups_of_any_size(
+    tmp_path: Path, sample: str, size_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_sample(sample, tmp_path)
+    monkeypatch.setattr("spark_analysis.tables.log.ROW_GROUP_BYTES", size_bytes)
     folders = expand(tmp_path / DIRECTORY)
     write_log_tables(folders, tmp_path / "out", Problems(), lambda _: None)
     files = [file for folder in folders for file in folder.of_kind(LOG)]
@@ -47,6 +51,9 @@ def test_tables_hold_what_the_log_holds(tmp_path: Path, sample: str) -> None:
         for name, batch in batches
         for record in batch.records()
     ]
+    records = pq.read_metadata(tmp_path / "out" / "records.parquet")
+    assert (records.num_row_groups == records.num_rows) is (size_bytes == 1)
+    assert (records.num_row_groups == 1) is (size_bytes == ROW_GROUP_BYTES)
     found = rows(tmp_path / "out" / "batches.parquet")
     assert [(row["file"], row["position"], row["codec"]) for row in found] == [
         (name, batch.position, batch.codec.name.lower()) for name, batch in batches
