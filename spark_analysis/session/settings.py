@@ -65,6 +65,11 @@ OPTIONS: Final = (
     Option("spark.sql.session.timeZone", "UTC", "The machine's zone never reaches a result."),
     Option("spark.sql.execution.arrow.pyspark.enabled", "true", "Rows cross to Python in columns, 20 times as fast."),
     Option("spark.sql.execution.arrow.pyspark.fallback.enabled", "false", "A slow path taken in silence is a fault."),
+    Option(
+        "spark.sql.execution.arrow.maxBytesPerBatch",
+        str((1 << 31) - 1),  # The one value that asks for no bound but that of rows.
+        "With a bound Spark measures the batch at every row, and of null lists each row before it again.",
+    ),
     Option("spark.sql.adaptive.enabled", "true", "Shuffles of few rows get few tasks; our own jobs hardly shuffle."),
     Option("spark.sql.parquet.compression.codec", "zstd", "A third smaller than snappy on these tables."),
     Option("spark.sql.ansi.enabled", "true", "An overflow is an error, not a wrong count."),
