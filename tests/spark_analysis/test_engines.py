@@ -98,7 +98,7 @@ def test_the_tables_and_pages_of_both_engines_are_equal(
 ) -> None:
     monkeypatch.setattr("spark_analysis.jobs.DUMP_BYTES_PER_TASK", 3 * DUMPS[0].stat().st_size)
     monkeypatch.setattr("spark_analysis.jobs.DETAILED_CLUSTERS_MAX", 2)
-    monkeypatch.setattr("spark_analysis.spark_engine.COLLECTED_BYTES_MAX", 30_000)
+    monkeypatch.setattr("spark_analysis.spark_engine.COLLECTED_BYTES_MAX", 10_000)
     job(LocalEngine(), tmp_path / "local")
     job(SparkEngine(spark), tmp_path / "spark")
     by_spark = {path.parent.name for path in (tmp_path / "spark" / "tables").glob("*/part-*-c000.zstd.parquet")}
