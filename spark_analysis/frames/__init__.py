@@ -8,7 +8,6 @@
 - log_inputs: Check and group DataFrames of batches, records and segments, and count the rows that cannot be used.
 - listed_brokers: Tell rows of brokers from the rows of partitions among which they stand.
 - answering: Answer a question about many clusters in a task, from their sorted rows.
-- many_outages: Show what losing each broker and each rack does to all clusters of a batch at once.
 - per_cluster: Answer a question about each cluster of a DataFrame, many clusters a task.
 - per_group: Answer a question about each consumer group of a DataFrame, many groups a task.
 """

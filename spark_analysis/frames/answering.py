@@ -27,13 +27,11 @@ from spark_analysis.frames.inputs import CLUSTER
 from spark_analysis.frames.listed_brokers import OF_BROKER, split
 from spark_analysis.frames.matrices import whole
 from spark_analysis.frames.views import BROKER_NEEDED, alike, clusters_of_rows, partitions_put_aside, put_aside
-from spark_analysis.tables.columns import KEY, Column, Table
+from spark_analysis.tables.columns import IN_BATCH, KEY, Column, Table
 from spark_analysis.tables.schemas import FAULT
 
 Kernel: TypeAlias = Callable[[ClusterView], pa.Table]
 """Return the rows of an answer on one cluster, their columns by name; columns left out are null."""
-IN_BATCH: Final = "cluster_id"
-"""The column of an answer that says which cluster of the batch a row is about."""
 Many: TypeAlias = Callable[[Clusters], pa.Table]
 """Return the rows of the answers on many clusters, with `IN_BATCH`."""
 REJECTED: Final = Column(

@@ -15,17 +15,17 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from broker.cluster import BoolArray, ClusterView, Int32Array
+from broker.clusters import Clusters
 from broker.errors import UsageError
 from broker.min_isr import with_min_isr, with_min_isr_of
 from placement.outages.lost import After, after_loss, is_under_min_isr
 from placement.outages.succession import Successions, successions
-from spark_analysis.frames.many_outages import outages_of
 from spark_analysis.frames.per_cluster import Rows, per_cluster
 from spark_analysis.frames.transforming import question
 from spark_analysis.frames.views import LEAST_ISR, STATES
 from spark_analysis.tables import schemas
 from spark_analysis.tables.columns import KEY, Column
-from spark_analysis.tables.limits import OUTAGE_BROKERS_MAX, check_listed
+from spark_analysis.tables.outage_rows import check_outages, outage_rows
 from spark_analysis.tables.schemas import HIT
 
 OUTAGES: Final = attrs.evolve(
@@ -56,7 +56,7 @@ def outages(
     return per_cluster(
         Rows(partitions, brokers, by),
         OUTAGES,
-        many=lambda clusters: outages_of(with_min_isr_of(clusters, min_insync_replicas)),
+        many=lambda clusters: outage_rows(with_min_isr_of(clusters, min_insync_replicas)),
     )
 
 
@@ -84,7 +84,7 @@ def partitions(
 
 def hit_table(view: ClusterView, scope: str) -> pa.Table:
     """Return the partitions of one cluster that each loss hits; raise UsageError where that is not known."""
-    check_outages(view)
+    check_outages(Clusters.of_view(view))
     if scope == "rack" and not view.racks:
         raise UsageError(f"no broker of cluster {view.name!r} is in a known rack, so that no rack can be lost")
     found = successions(view)
@@ -100,16 +100,6 @@ def hit_table(view: ClusterView, scope: str) -> pa.Table:
     fields = [pa.field(field.name, field.type) for field in list(HIT.arrow_schema())[len(KEY) :]]
     schema = pa.schema(fields)
     return pa.concat_tables([schema.empty_table(), *(part.cast(schema) for part in parts)])
-
-
-def check_outages(view: ClusterView) -> None:
-    """Raise UsageError for a cluster of which outages are not looked for."""
-    if len(view.brokers) > OUTAGE_BROKERS_MAX:
-        raise UsageError(
-            f"cluster {view.name!r} has {len(view.brokers):,} brokers; outages are looked for up to "
-            f"{OUTAGE_BROKERS_MAX:,}"
-        )
-    check_listed(view, "outages are not known")
 
 
 def _states(found: Successions, after: After) -> BoolArray:

@@ -17,12 +17,11 @@ from pyspark.sql import DataFrame
 from broker.cluster import ClusterView
 from broker.clusters import Clusters
 from broker.min_isr import with_min_isr, with_min_isr_of
-from spark_analysis.frames.answering import IN_BATCH
 from spark_analysis.frames.per_cluster import Rows, columns_of, per_cluster
 from spark_analysis.frames.transforming import question
 from spark_analysis.frames.views import LEAST_ISR, STATES
 from spark_analysis.tables import schemas
-from spark_analysis.tables.columns import Column, Table, batch_of
+from spark_analysis.tables.columns import IN_BATCH, Column, Table, batch_of
 from spark_analysis.tables.limits import VIOLATIONS_MAX
 from spark_analysis.tables.partition_rows import partition_rows
 from spark_analysis.tables.view_rows import broken_of, broken_of_each, violation_rows

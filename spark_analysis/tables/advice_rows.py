@@ -15,8 +15,10 @@ from typing import Any, Final
 
 import attrs
 import numpy as np
+import pyarrow.compute as pc
 
 from broker.cluster import PAD, ClusterView, Int64Array, distinct_ids
+from broker.clusters import Clusters
 from broker.errors import RefusedError, UsageError
 from broker.liveness import Liveness
 from broker.row_flags import any_in_row
@@ -27,7 +29,6 @@ from placement.balance.measures import distribution
 from placement.balance.reachable import Classes, Groups, Optimum
 from placement.balance.shares import QUANTITIES, best_over_brokers
 from placement.outages.elections import leaderless, preferred_rows
-from placement.outages.look_ahead import RACK, SINGLE, LookAhead, Sweep, look_ahead, sweep_table, worst
 from placement.outages.restarts import restart_schedule
 from placement.planning.completion import completed_view, completion
 from placement.planning.goal import Goal, as_targeted, copy_sizes
@@ -43,6 +44,7 @@ from spark_analysis.tables.limits import (
     SCHEDULED_BROKERS_MAX,
     UNPLANNED,
 )
+from spark_analysis.tables.outage_rows import outage_rows
 from spark_analysis.tables.schemas import ADVICE, OUTAGES, PLANS, RECOVERY, RESTARTS
 
 BALANCE: Final = "balance"
@@ -55,10 +57,8 @@ GOALS: Final = {
     LEADERS: Goal(only_leaders=True),
     RACKS: Goal(kind="racks"),
 }
-SCOPES: Final = {"broker": SINGLE, "rack": RACK}
 _OPTION: Final = re.compile(r"(?<![\w.-])--(?!(?:racks|sizes|min-isr)\b)(?=[a-z])")
 EXCLUDED_TOPICS_MAX: Final = 20  # More would make a command that nobody reads.
-_NOW: Final = ("leaderless_count", "under_min_isr_count", "no_replica_count", "at_risk_count")
 
 Row = dict[str, Any]
 
@@ -75,7 +75,7 @@ def advice_of(table: Table, view: ClusterView) -> Rows | None:
         return None
     found: dict[Table, Callable[[], Iterable[Row]]] = {
         PLANS: lambda: plan_rows(view),
-        OUTAGES: lambda: outage_rows(view, 1),
+        OUTAGES: lambda: _outages(view),
         RESTARTS: lambda: [_restarts(view)],
         RECOVERY: lambda: recovery_rows(view),
     }
@@ -197,23 +197,13 @@ def _are_alike(one: Classes | None, other: Classes | None) -> bool:
     return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in columns)
 
 
-def outage_rows(view: ClusterView, limit: int | None) -> Iterator[Row]:
-    """Yield the worst `limit` losses of a broker, then of a rack, the worst first; all of them for None."""
+def _outages(view: ClusterView) -> Iterable[Row]:
+    """Return the worst loss of a broker, then of a rack; none of a cluster of too many brokers."""
     if len(view.brokers) > OUTAGE_BROKERS_MAX:
-        return
-    found = look_ahead(view, pairs=False)
-    for scope, name in SCOPES.items():
-        sweep = next(each for each in found.sweeps if each.scope == name)
-        yield from _outages(view, found, sweep, scope, limit)
-
-
-def _outages(view: ClusterView, found: LookAhead, sweep: Sweep, scope: str, limit: int | None) -> Iterator[Row]:
-    if not sweep.count:
-        return
-    now = attrs.asdict(found.now)
-    more = {f"{name}_now": now[name] for name in _NOW} | {"scope": scope, "notes": list(found.notes)}
-    for rank, row in enumerate(sweep_table(view, sweep).take(worst(sweep, limit)).to_pylist(), start=1):
-        yield row | more | {"severity_rank": rank}
+        return ()
+    losses = outage_rows(Clusters.of_view(view))
+    worst: list[Row] = losses.filter(pc.equal(losses["severity_rank"], 1)).to_pylist()
+    return worst
 
 
 def _restarts(view: ClusterView) -> Row:

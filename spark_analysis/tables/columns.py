@@ -78,6 +78,9 @@ KEY: Final = (
     Column("placer", "string", "Placement policy, or 'dump' for what a real cluster's dump says"),
 )
 
+IN_BATCH: Final = "cluster_id"
+"""The column of an answer that says which cluster of the batch a row is about."""
+
 
 def batch_of(table: Table, parts: Sequence[Part]) -> pa.RecordBatch:
     """Return one batch of a table; `columns` are in the order of its schema."""

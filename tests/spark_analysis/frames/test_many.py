@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,12 @@ from broker.clusters import Clusters
 from broker.min_isr import with_min_isr, with_min_isr_of
 from placement.balance.reachable import Classes, Groups, Optimum
 from placement.balance.shares import QUANTITIES, Held
-from spark_analysis.frames.answering import IN_BATCH, Kernel, Many, Work, answer_table
+from placement.outages.look_ahead import RACK, SINGLE, look_ahead, sweep_table, worst
+from spark_analysis.frames.answering import Kernel, Many, Work, answer_table
 from spark_analysis.frames.listed_brokers import BROKER_PREFIX, OF_BROKER
-from spark_analysis.frames.many_outages import outages_of
 from spark_analysis.questions import balance, outages, violations
-from spark_analysis.questions.outages import check_outages
-from spark_analysis.tables.advice_rows import outage_rows
+from spark_analysis.tables.columns import IN_BATCH
+from spark_analysis.tables.outage_rows import check_outages, outage_rows
 from spark_analysis.tables.schemas import CLUSTER_BROKERS, CLUSTER_PARTITIONS
 
 KEYS = ("cluster",)
@@ -156,13 +156,25 @@ def answered(rows: pa.Table, table: Any, kernel: Kernel | None, many: Many | Non
     return sorted((row for batch in found for row in batch.to_pylist()), key=str)
 
 
+def losses(view: ClusterView) -> Iterator[dict[str, Any]]:
+    """The losses of each broker and rack, the worst first, as the look-ahead of one cluster finds them."""
+    found = look_ahead(view, pairs=False)
+    states = ("leaderless_count", "under_min_isr_count", "no_replica_count", "at_risk_count")
+    now = {f"{name}_now": getattr(found.now, name) for name in states}
+    for scope, name in (("broker", SINGLE), ("rack", RACK)):
+        sweep = next(each for each in found.sweeps if each.scope == name)
+        rows = sweep_table(view, sweep).take(worst(sweep, None)).to_pylist() if sweep.count else []
+        for rank, row in enumerate(rows, start=1):
+            yield row | now | {"scope": scope, "notes": list(found.notes), "severity_rank": rank}
+
+
 def outages_with(least: int | None) -> Kernel:
-    """What the report asks of each cluster, which looks ahead at pairs of brokers, too."""
+    """What one cluster is asked."""
     schema = pa.schema([pa.field(field.name, field.type) for field in list(outages.OUTAGES.arrow_schema())[2:]])
 
     def kernel(view: ClusterView) -> pa.Table:
-        check_outages(view)
-        return pa.Table.from_pylist(list(outage_rows(with_min_isr(view, least), None)), schema=schema)
+        check_outages(Clusters.of_view(view))
+        return pa.Table.from_pylist(list(losses(with_min_isr(view, least))), schema=schema)
 
     return kernel
 
@@ -196,7 +208,7 @@ def test_many_clusters_have_the_answers_of_each(seed: int, with_brokers: bool) -
         assert found == alone(rows, table, many)
         assert len({row["cluster"] for row in found if row["fault"] is None}) > 3
     for least in (None, 1, 2):
-        found = answered(rows, outages.OUTAGES, None, lambda of, least=least: outages_of(with_min_isr_of(of, least)))
+        found = answered(rows, outages.OUTAGES, None, lambda of, least=least: outage_rows(with_min_isr_of(of, least)))
         assert found == answered(rows, outages.OUTAGES, outages_with(least), None)
         assert {row["scope"] for row in found} == {"broker", "rack", None}  # A fault has no scope.
 

@@ -18,7 +18,7 @@ from broker.errors import UsageError
 from broker.row_flags import first_in_row
 from placement.balance.loads import summed_by
 from placement.outages.succession import Successions, min_isr_notes, successions
-from spark_analysis.frames.answering import IN_BATCH
+from spark_analysis.tables.columns import IN_BATCH
 from spark_analysis.tables.limits import OUTAGE_BROKERS_MAX, check_listed
 
 _NOW: Final = ("leaderless_count", "under_min_isr_count", "no_replica_count", "at_risk_count")
@@ -27,8 +27,8 @@ _NEVER: Final = np.iinfo(np.int32).max
 _CELLS_MAX: Final = 1 << 26  # Takeovers are counted for each two brokers of a cluster: 512 MB.
 
 
-def outages_of(clusters: Clusters) -> pa.Table:
-    """Return the losses of every broker and rack; raise UsageError for a cluster of too many brokers."""
+def check_outages(clusters: Clusters) -> None:
+    """Raise UsageError for clusters of which outages are not looked for."""
     counts = clusters.counted(clusters.of_broker)
     for place in np.flatnonzero(counts > OUTAGE_BROKERS_MAX).tolist():
         raise UsageError(
@@ -36,7 +36,12 @@ def outages_of(clusters: Clusters) -> pa.Table:
             f"{OUTAGE_BROKERS_MAX:,}"
         )
     check_listed(clusters.view, "outages are not known")
-    if clusters.count > 1 and clusters.ids.size * int(counts.max()) > _CELLS_MAX:
+
+
+def outage_rows(clusters: Clusters) -> pa.Table:
+    """Return the losses of every broker, then of every rack; raise UsageError as `check_outages` does."""
+    check_outages(clusters)
+    if clusters.count > 1 and clusters.ids.size * int(clusters.counted(clusters.of_broker).max()) > _CELLS_MAX:
         raise UsageError("these clusters are too large to be answered at once")  # Answered in halves, then.
     found = _Found.of(clusters)
     parts = [found.of_brokers(), found.of_racks()]
