@@ -202,7 +202,8 @@ def _outages(view: ClusterView) -> Iterable[Row]:
     if len(view.brokers) > OUTAGE_BROKERS_MAX:
         return ()
     losses = outage_rows(Clusters.of_view(view))
-    worst: list[Row] = losses.filter(pc.equal(losses["severity_rank"], 1)).to_pylist()
+    rank: Any = losses["severity_rank"]
+    worst: list[Row] = losses.filter(pc.equal(rank, 1)).to_pylist()
     return worst
 
 
