@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import attrs
 import numpy as np
-import pyarrow.compute as pc
+import pyarrow as pa
 
 from broker.cluster import PAD, ClusterView, Int64Array, distinct_ids
 from broker.clusters import Clusters
@@ -202,8 +202,7 @@ def _outages(view: ClusterView) -> Iterable[Row]:
     if len(view.brokers) > OUTAGE_BROKERS_MAX:
         return ()
     losses = outage_rows(Clusters.of_view(view))
-    rank: Any = losses["severity_rank"]
-    worst: list[Row] = losses.filter(pc.equal(rank, 1)).to_pylist()
+    worst: list[Row] = losses.filter(pa.array(losses["severity_rank"].to_numpy() == 1)).to_pylist()
     return worst
 
 
