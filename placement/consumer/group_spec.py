@@ -18,6 +18,8 @@ from placement.consumer.group import NO_GENERATION, Group, Member, RecordedParti
 from placement.formats.documents import brief, collect, folded, parse_object
 
 MEMBER_COUNT_MAX: Final = 100_000  # Kafka's group.consumer.max.size is Java's int, but no group is near this.
+GROUP_PARTITIONS_MAX: Final = 100_000
+"""How many partitions are read of one group: each is printed, and a line of JSON could ask for ten million."""
 GENERATION_DEFAULT: Final = 1
 CLASSIC_DEFAULT: Final = "range"
 _MEMBER_ID: Final = ("memberid", "consumerid")
@@ -127,6 +129,10 @@ def read_group_spec(data: bytes, *, source: str) -> GroupQuestion:
     document = _Entry(folded(parse_object(text, source=source, shown_by="brokerside groups assign --help")), "", source)
     topics = tuple(map(_topic, document.entries("topics")))
     members = tuple(map(_member, document.entries("members")))
+    total = sum(one.partition_count for one in topics)
+    if total > GROUP_PARTITIONS_MAX:
+        what = f"the topics have {total} partitions together; at most {GROUP_PARTITIONS_MAX} are read"
+        raise InputError(what, source=source)
     _refuse_twice([one.name for one in topics], "topic", source)
     _refuse_twice([one.id for one in members], "member", source)
     return GroupQuestion(members=members, topics=topics)

@@ -7,6 +7,7 @@ import gzip
 import json
 import re
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +19,7 @@ from tests.architecture.house import ROOT
 from tests.support.cost import run_measured
 
 MEMORY_BYTES_MAX: Final = 1 << 30
+GROUP_MEMORY_BYTES_MAX: Final = 500_000_000
 START_SECONDS: Final = 20  # Interpreter, imports, kernels of an empty cache: what a file of one row takes, with room.
 SECONDS_PER_MB: Final = 20
 GOOD: Final = (
@@ -25,6 +27,7 @@ GOOD: Final = (
     "\tTopic: a\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\n"
 )
 SURROGATES: Final = {"topic": "\ud800" * 9, "partitions": [{}]}
+MEMBER: Final = b'"member_id":"m","topics":["a"]'
 ROW: Final = b"Topic: a Partition: 0 Leader: 1 Replicas: 1 Isr: 1\n"
 
 
@@ -38,6 +41,10 @@ def _wide(rows: int, width: int, step: int = 0) -> bytes:
 
 def _many_topics(count: int) -> bytes:
     return b"".join(b"Topic: t%d\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\n" % each for each in range(count))
+
+
+def _group(topic: bytes, members: bytes) -> bytes:
+    return b'{"topics":[{%b}],"members":[{%b}]}' % (topic, members)
 
 
 def _bomb(piece: bytes, size_bytes: int, before: bytes = b'{"partitions":[', after: bytes = b"{}]}") -> bytes:
@@ -70,6 +77,18 @@ MAKERS: Final[dict[str, Callable[[], bytes]]] = {
     "prefixes": lambda: b"".join(b"%d-%d| Topic: a Partition: 0\n" % (each, each) for each in range(28_000)),
     "wrapped": lambda: b"Topic: a\n" + b"x,\n" * 300_000,
 }  # fmt: skip
+GROUP_MAKERS: Final[dict[str, Callable[[], bytes]]] = {
+    "nested objects": MAKERS["nested objects"],
+    "digits": MAKERS["digits"],
+    "partitions of a group": lambda: _group(b'"topic":"a","partitions":1000000000', MEMBER),
+    "topics of a group": lambda: _group(b'"topic":"a","partitions":10000000', MEMBER),
+    "many partitions of a group": lambda: _group(b'"topic":"a","partitions":100000', MEMBER),
+    "members of a group": lambda: _group(b'"topic":"a","partitions":4', b"},{" * 300_000),
+    "member ids": lambda: _group(b'"topic":"a","partitions":4', MEMBER.replace(b'"m"', b'"%b"' % (b"m" * 990_000))),
+    "not a number": lambda: _group(b'"topic":"a","partitions":NaN', MEMBER),
+    "keys twice": lambda: _group(b'"topic":"a",' * 80_000 + b'"partitions":1', MEMBER),
+    "brackets": lambda: b"[" * 999_000,
+}  # fmt: skip
 COMMANDS: Final[dict[str, tuple[str, ...]]] = {
     "report": ("report", "FILE", "--engine", "local", "--quiet", "--out", "OUT"),
     "report --sizes": ("report", "good.txt", "--sizes", "FILE", "--engine", "local", "--quiet", "--out", "OUT"),
@@ -78,23 +97,29 @@ COMMANDS: Final[dict[str, tuple[str, ...]]] = {
     "roll": ("roll", "FILE"),
     "impact": ("impact", "good.txt", "FILE"),
 }
+GROUP_COMMANDS: Final[dict[str, tuple[str, ...]]] = {
+    "groups assign": ("groups", "assign", "FILE"),
+    "groups simulate": ("groups", "simulate", "--events", "FILE"),
+}
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("kind", MAKERS)
+@pytest.mark.parametrize(
+    ("kind", "command"), [*product(MAKERS, COMMANDS), *product(GROUP_MAKERS, GROUP_COMMANDS)], ids=str
+)
 def test_a_hostile_file_costs_little_and_ends_in_one_sentence(kind: str, command: str, tmp_path: Path) -> None:
-    data = MAKERS[kind]()
+    data = (MAKERS | GROUP_MAKERS)[kind]()
     assert len(data) < 1_000_000, "a file of under 1 MB"
     (tmp_path / "hostile").write_bytes(data)
     (tmp_path / "good.txt").write_text(GOOD)
-    words = [word.replace("FILE", "hostile").replace("OUT", "out") for word in COMMANDS[command]]
+    words = [word.replace("FILE", "hostile").replace("OUT", "out") for word in (COMMANDS | GROUP_COMMANDS)[command]]
     seconds = START_SECONDS + SECONDS_PER_MB * max(1, len(data) / 1e6)
     cost = run_measured(["-m", "spark_analysis", *words], with_output=True, folder=tmp_path, PYTHONPATH=str(ROOT))
     text = cost.said
     assert "Traceback" not in text
     assert cost.status in (0, EXIT_REFUSED, 2), (cost.status, text[-500:])
     assert cost.status != EXIT_FAILED
-    assert cost.memory_bytes < MEMORY_BYTES_MAX, f"{cost.memory_bytes >> 20} MiB"
+    memory_bytes_max = GROUP_MEMORY_BYTES_MAX if command in GROUP_COMMANDS else MEMORY_BYTES_MAX
+    assert cost.memory_bytes < memory_bytes_max, f"{cost.memory_bytes >> 20} MiB"
     assert cost.cpu_seconds < seconds, f"{cost.cpu_seconds:.0f} s"
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e]", text), "nothing of it reaches the terminal raw"
