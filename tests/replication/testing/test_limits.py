@@ -7,6 +7,7 @@ import dataclasses
 import io
 import itertools
 import random
+import resource
 import socket
 import time
 import typing
@@ -214,6 +215,8 @@ def test_a_thousand_connections_and_clients_that_never_read_leave_a_real_client_
         await producer.stop()
         return int(sent[-1].offset)
 
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 4_096), hard))  # Both ends of each socket are here.
     monkeypatch.setattr(server_end, "UNREAD_S_MAX", 1)
     monkeypatch.setattr(server_end, "CONNECTION_COUNT_MAX", 400)
     asking = framed(request_frame(3, 0)) * 200_000  # Far more than the buffers of two sockets.
