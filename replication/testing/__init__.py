@@ -5,7 +5,7 @@
 - serve_options: Read its topics and faults in words.
 - kafka: Hand a cluster to a test: ask it, break it, look at what it holds; `kafka_cluster`.
 - virtual: Run an asyncio program against a cluster on virtual time; `run_virtual`.
-- server_end: Cut the bytes of a socket into requests, and bound what clients hold.
+- server_end: Connect a client's socket to a broker, and bound the memory that clients take.
 - sockets: Serve a cluster on sockets of 127.0.0.1 in real time.
 - app: Run an application under drawn faults, seed after seed, and shrink the faults that break it.
 - client_bugs: Reproduce open bugs of public clients.

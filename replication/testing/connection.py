@@ -11,7 +11,7 @@ from __future__ import annotations
 import enum
 from collections import Counter, deque
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 import attrs
 
@@ -21,9 +21,18 @@ from broker.units import TimeMs
 from replication.roles.messages import Address, Message, NodeId
 from replication.roles.outbox import Outbox
 from replication.simulation.cluster import Cluster
-from replication.testing.entities import API_VERSIONS, Request, api_and_version, read_request, write_response
+from replication.testing.entities import (
+    API_VERSIONS,
+    FRAME_BYTES_MAX,
+    Request,
+    api_and_version,
+    read_request,
+    write_response,
+)
 from replication.testing.gateway import ClientRequest, ClientResponse
 from replication.testing.served import BY_API, advertised
+
+_SIZE_BYTES: Final = 4
 
 
 class Side(enum.Enum):
@@ -90,8 +99,23 @@ class Connection:
 
     @property
     def is_idle(self) -> bool:
-        """Return whether every request has been answered; a driver that bounds memory hands over none before."""
+        """Return whether no request is queued or under way, so that the client's next one may be handed over."""
         return self.is_open and self._under_way is None and not self._queue
+
+    def next_frame(self, buffer: bytearray) -> bytes | None:
+        """Take the next complete frame from `buffer`, else return None; an invalid size closes the connection."""
+        if len(buffer) < _SIZE_BYTES:
+            return None
+        size_bytes = int.from_bytes(buffer[:_SIZE_BYTES], "big", signed=True)
+        if not 0 <= size_bytes <= FRAME_BYTES_MAX:
+            self.close(f"a frame of {size_bytes} bytes; allowed are 0 to {FRAME_BYTES_MAX}")
+            return None
+        end = _SIZE_BYTES + size_bytes
+        if len(buffer) < end:
+            return None
+        frame = bytes(buffer[_SIZE_BYTES:end])
+        del buffer[:end]
+        return frame
 
     def receive(self, frame: bytes) -> None:
         """Take a request from the client, without its length; call after the cluster has been advanced to now."""

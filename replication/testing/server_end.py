@@ -1,4 +1,4 @@
-"""Cut the bytes of a socket into requests, carry responses back, and bound what one client and all of them may hold.
+"""Connect a client's socket to a broker, and bound the memory that one client and all of them take.
 
 How: a connection has one request under way and one response unread, as Kafka mutes a channel; meanwhile its bytes are
 left in the socket.
@@ -19,7 +19,6 @@ from typing import Final, Protocol
 from broker.ids import BrokerId
 from broker.wording import counted
 from replication.testing.connection import Connection
-from replication.testing.entities import FRAME_BYTES_MAX
 from replication.testing.served_cluster import ServedCluster
 
 CONNECTION_COUNT_MAX: Final = 1_000
@@ -31,11 +30,10 @@ UNREAD_S_MAX: Final = 30
 """How long a client may read nothing of a response."""
 _READ_AHEAD_BYTES: Final = 1 << 16
 """The bytes after which a connection is not read further while a request is under way."""
-_SIZE_BYTES: Final = 4
 
 
 class Server(Protocol):
-    """Define what the ends of one server share; `ends` are those that are connected."""
+    """Define the server that connections belong to; `ends` are the open ones."""
 
     served: ServedCluster
     ends: set[ServerEnd]
@@ -49,12 +47,12 @@ class Server(Protocol):
         ...
 
     def note(self, line: str) -> None:
-        """Write a line to the log of the run."""
+        """Append a line to the log of the run."""
         ...
 
 
 class ServerEnd(asyncio.Protocol):
-    """Cut a client's bytes into frames, and carry responses back."""
+    """Hand a client's requests to its broker one at a time, and send the responses."""
 
     def __init__(self, server: Server, broker: BrokerId) -> None:
         self._server = server
@@ -69,12 +67,12 @@ class ServerEnd(asyncio.Protocol):
 
     @property
     def held_bytes(self) -> int:
-        """Return how many bytes of requests wait here."""
+        """Return the bytes of requests that are buffered."""
         return len(self._buffer)
 
     @property
     def unread_bytes(self) -> int:
-        """Return how many bytes of responses the client has not read."""
+        """Return the bytes of responses that the client has not read."""
         return self._transport.get_write_buffer_size()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -109,12 +107,15 @@ class ServerEnd(asyncio.Protocol):
         self._server.wake()
 
     def _cut(self) -> None:
-        """Hand requests to the broker while it has answered, and the client has read, those before."""
+        """Hand buffered requests to the broker while none is under way and no response is unread."""
         connection = self._connection
         if self._is_cutting or connection is None:
             return
         self._is_cutting = True
-        while connection.is_idle and self._unread is None and (frame := self._next_frame()) is not None:
+        while connection.is_idle and self._unread is None:
+            frame = connection.next_frame(self._buffer)
+            if frame is None:
+                break
             connection.receive(frame)
         self._is_cutting = False
         if not connection.is_open:
@@ -124,36 +125,20 @@ class ServerEnd(asyncio.Protocol):
         else:
             self._transport.resume_reading()
 
-    def _next_frame(self) -> bytes | None:
-        """Return the next whole frame; None without one. A size that is not allowed ends the connection."""
-        assert self._connection is not None
-        if len(self._buffer) < _SIZE_BYTES:
-            return None
-        size_bytes = int.from_bytes(self._buffer[:_SIZE_BYTES], "big", signed=True)
-        if not 0 <= size_bytes <= FRAME_BYTES_MAX:
-            self._connection.close(f"a frame of {size_bytes} bytes; allowed are 0 to {FRAME_BYTES_MAX}")
-            return None
-        end = _SIZE_BYTES + size_bytes
-        if len(self._buffer) < end:
-            return None
-        frame = bytes(self._buffer[_SIZE_BYTES:end])
-        del self._buffer[:end]
-        return frame
-
     def connection_lost(self, error: Exception | None) -> None:
         """Give the connection up."""
         if self._connection is not None:
             self._connection.close()
 
     def write(self, frame: bytes) -> None:
-        """Send a response; disconnect a client when too much waits for all of them."""
+        """Send a response; disconnect the client if the unread responses of all clients exceed the limit."""
         self._transport.write(frame)
         if self._unread is not None and sum(each.unread_bytes for each in self._server.ends) > UNREAD_BYTES_MAX:
             assert self._connection is not None
             self._connection.close(f"clients have not read more than {UNREAD_BYTES_MAX} bytes together")
 
     def pause_writing(self) -> None:
-        """Take no request before the client has read; disconnect one that reads nothing for long."""
+        """Take no request until the client has read; disconnect it if it reads nothing for `UNREAD_S_MAX`."""
         self._look_again(self.unread_bytes)
 
     def _look_again(self, unread_bytes: int) -> None:
@@ -166,7 +151,7 @@ class ServerEnd(asyncio.Protocol):
             self._look_again(self.unread_bytes)
 
     def resume_writing(self) -> None:
-        """Go on with the client, which has read."""
+        """Take requests again once the client has read its responses."""
         self._end_look()
         self._server.catch_up()
         self._cut()

@@ -71,7 +71,7 @@ class SocketServer:
         self._arm()
 
     def note(self, line: str) -> None:
-        """Write a line to the log of the run."""
+        """Append a line to the log of the run."""
         self.served.cluster.trace.line(self.served.now_ms, line)
 
     def call(self, action: Callable[[], T]) -> T:

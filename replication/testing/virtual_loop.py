@@ -32,7 +32,6 @@ from replication.testing.served_cluster import ServedCluster
 
 TURN_S: Final = 1e-6
 _SECOND_MS: Final = 1_000
-_SOCKET_BYTES: Final = 4
 IDLE_MS_MAX: Final = 24 * 3_600_000
 """A program that waits so long in ms for nothing but the cluster never ends."""
 
@@ -181,12 +180,7 @@ class _ClientEnd(transports.Transport):
             return
         self._buffer += data
         self._loop.now(lambda: None)
-        while len(self._buffer) >= _SOCKET_BYTES:
-            size_bytes = int.from_bytes(self._buffer[:_SOCKET_BYTES], "big")
-            if len(self._buffer) < _SOCKET_BYTES + size_bytes:
-                return
-            frame = bytes(self._buffer[_SOCKET_BYTES : _SOCKET_BYTES + size_bytes])
-            del self._buffer[: _SOCKET_BYTES + size_bytes]
+        while (frame := self._connection.next_frame(self._buffer)) is not None:
             self._connection.receive(frame)
 
     def is_closing(self) -> bool:
