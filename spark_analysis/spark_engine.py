@@ -173,7 +173,7 @@ def _packing(kernel: Kernel, parts: Sequence[range]) -> Callable[..., Iterator[p
 
 
 def _bytes(rows: pa.RecordBatch) -> bytes:
-    """Return a batch as a compressed stream of Arrow's."""
+    """Serialize a batch as an Arrow IPC stream, compressed with LZ4."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema.remove_metadata(), options=_COMPRESSED) as stream:
         stream.write_batch(rows)

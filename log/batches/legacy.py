@@ -39,7 +39,7 @@ from log.record import NO_SEQUENCE, NO_TIMESTAMP, TIMESTAMP_TYPE_BIT, TimestampT
 
 @attrs.frozen
 class InnerSet:
-    """Describe the set of messages of a wrapper: `base` is what is added to their stored offsets."""
+    """Hold the first offset and the count of a wrapper's messages; `base` is added to each stored offset."""
 
     first_offset: Offset
     base: int
@@ -143,7 +143,7 @@ class LegacyBatch(RecordBatch):
     def columns_in_pieces(
         self, batches: HeaderColumns, payload: BytesLike, inner: InnerSet, *, rows_max: int = ROWS_MAX
     ) -> Iterator[RecordColumns]:
-        """Yield the messages of `payload()`, whose `inner` set adds up, as columns under the header in `batches`."""
+        """Yield the messages of `payload()` as columns under the header in `batches`; offsets are moved by `inner`."""
         array = as_array(payload)
         try:
             for wide, narrow in message_tables(array, rows_max):
@@ -152,7 +152,7 @@ class LegacyBatch(RecordBatch):
             raise self.placed(error) from None
 
     def inner(self, payload: BytesLike) -> InnerSet:
-        """Return what `payload()` holds; raise a CorruptDataError for a set that Kafka refuses."""
+        """Return first offset and count of the messages in `payload()`; raise a CorruptDataError as Kafka does."""
         try:
             return self._inner(as_array(payload))
         except CorruptDataError as error:
@@ -206,7 +206,7 @@ class LegacyBatch(RecordBatch):
         return int(key_size), int(value_size)
 
     def _inner(self, payload: ByteArray) -> InnerSet:
-        """Return what `payload` holds; a plain message is a set of itself."""
+        """Return first offset and count of the messages in `payload`; an uncompressed message counts as one."""
         if not self.is_wrapper:
             return InnerSet(first_offset=self.last_offset, base=0, count=1)
         first = last = None
@@ -229,7 +229,7 @@ class LegacyBatch(RecordBatch):
         return InnerSet(first_offset=Offset(int64(base + int(first))), base=base, count=count)
 
     def _moved(self, payload: ByteArray, wide: Int64Array, inner: InnerSet) -> Int64Array:
-        """Return the columns of messages with the offsets and timestamps that their wrapper gives them."""
+        """Apply the wrapper's base offset and LogAppendTime to columns of its messages, in place."""
         wide[kernel.OFFSET] += np.int64(int64(inner.base))
         if self.is_wrapper and self.timestamp_type is TimestampType.LOG_APPEND_TIME:
             wide[kernel.TIMESTAMP, payload[wide[kernel.RECORD_POSITION] + MAGIC] != 0] = self.max_timestamp
@@ -240,7 +240,7 @@ class LegacyBatch(RecordBatch):
 
 
 def plain_columns(data: ByteArray, start_position: int, end_position: int, batches: HeaderColumns) -> RecordColumns:
-    """Return messages that follow one another, each a batch of its own, as columns; raise InvalidRecordError."""
+    """Return a run of uncompressed messages as columns, each a batch of its own; raise InvalidRecordError."""
     (wide, narrow), *_ = message_tables(data, len(batches), start_position, end_position)
     narrow[kernel.BATCH_INDEX] = np.arange(len(batches))
     return named(data, batches, wide, narrow)

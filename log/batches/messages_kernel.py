@@ -17,10 +17,9 @@ from log.errors import CorruptBatchError, InvalidRecordError
 MAGIC: Final = 16
 ATTRIBUTES: Final = 17
 TIMESTAMP: Final = 18
-FIELDS: Final = (18, 26)
-"""Where the size of the key stands in a message of magic 0, and in one of another magic."""
-FIELDS_V0: Final = FIELDS[0]
-FIELDS_V1: Final = FIELDS[1]
+FIELDS_V0: Final = 18
+FIELDS_V1: Final = 26
+"""Where the size of the key stands in a message of magic 0, and in one of magic 1."""
 SIZE_BYTES: Final = 4
 MESSAGE_BYTES_MIN: Final = ENTRY_BYTES + SIZE_MIN
 
@@ -36,7 +35,7 @@ VALUE_PAST_END: Final = 3
 
 
 def fill_message(data: ByteArray, position: int, end: int, wide: Int64Array, narrow: Int32Array, row: np.uint64) -> int:
-    """Write the message from `position` to `end` into column `row`; return NONE, or what is wrong with it."""
+    """Parse the message from `position` to `end` into row `row` of the columns; return NONE or its damage."""
     magic = data[np.uint64(position + MAGIC)]
     key_position = position + (FIELDS_V1 if magic else FIELDS_V0) + SIZE_BYTES
     if key_position > end:
@@ -59,7 +58,7 @@ def fill_message(data: ByteArray, position: int, end: int, wide: Int64Array, nar
 
 @compiled_with(unsigned16, unsigned32, signed32, signed64, fill_message, allocates=False)
 def fill_messages(data: ByteArray, span: Int64Array, wide: Int64Array, narrow: Int32Array) -> int:
-    """Fill columns with the messages from `span[POSITION]` to `span[END]`; return the number of rows filled.
+    """Parse the messages from `span[POSITION]` to `span[END]` into the columns; return the number of rows.
 
     Afterwards `span[POSITION]` is where the next message begins: at `span[END]` where none is left, or only half of
     one, and at the damaged one where `span[DAMAGE]` is not NONE.
@@ -89,7 +88,7 @@ def fill_messages(data: ByteArray, span: Int64Array, wide: Int64Array, narrow: I
 def message_tables(
     array: ByteArray, rows_max: int, start: int = 0, end: int | None = None
 ) -> Iterator[tuple[Int64Array, Int32Array]]:
-    """Yield the columns of the messages from `start` to `end`, at most `rows_max` at a time; raise at damage."""
+    """Yield columns of at most `rows_max` messages from `start` to `end`; raise a CorruptDataError at damage."""
     span = np.array((start, len(array) if end is None else end, NONE), np.int64)
     while span[POSITION] < span[END]:  # Each turn reads a message at least, or ends.
         row_count = max(1, min(rows_max, int(span[END] - span[POSITION]) // MESSAGE_BYTES_MIN))

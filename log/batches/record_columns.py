@@ -180,7 +180,7 @@ class RecordColumns:
         return attrs.evolve(self, **{name: getattr(self, name)[start:end] for name in names})
 
     def pieces(self, size_bytes: int) -> Iterator[RecordColumns]:
-        """Yield the records in pieces of at most so many bytes, or of one larger record; as views."""
+        """Yield views of consecutive records of at most `size_bytes` together, or of one larger record."""
         ends = np.cumsum(self.record_size, dtype=np.int64)
         start = 0
         while start < len(self):  # Each turn takes a record at least.

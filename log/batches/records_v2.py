@@ -64,7 +64,7 @@ def _plan(payload: bytes, batch: RecordBatch) -> tuple[int, ...]:
 def slice_of(
     payload: bytes, batch: RecordBatch, wide: Int64Array, narrow: Int32Array, headers_max: int = INT32_MAX
 ) -> RecordSlice:
-    """Return the rows of the kernel's tables as records, each with its first `headers_max` headers."""
+    """Return the rows of the kernel's tables as records with at most `headers_max` headers each."""
     offsets = wide[kernel.OFFSET].tolist()
     keys = _pieces(payload, wide[kernel.KEY_POSITION], narrow[kernel.KEY_SIZE])
     values = _pieces(payload, wide[kernel.VALUE_POSITION], narrow[kernel.VALUE_SIZE])

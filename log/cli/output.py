@@ -68,7 +68,7 @@ def print_lines(lines: Iterable[str]) -> None:
 
 
 def write_lines(write: Callable[[str], object], lines: Iterable[str], *, raw: bool = False) -> None:
-    """Write lines with their ends, a block or a slice of a long line a call.
+    """Write lines with their line ends in blocks, and a long line in slices.
 
     `raw` escapes nothing that a terminal would obey.
     """
@@ -88,7 +88,7 @@ def write_lines(write: Callable[[str], object], lines: Iterable[str], *, raw: bo
 
 
 def _write_block(write: Callable[[str], object], lines: Sequence[str]) -> None:
-    """Write lines, of which only the last may be long: a value of 8 MiB is a line of 50 MB in JSON."""
+    """Write a block of lines, of which only the last may be long: 8 MiB of value are 50 MB of JSON."""
     *before, last = lines
     if len(last) <= CHARACTERS_PER_WRITE:
         write("\n".join((*lines, "")))

@@ -207,7 +207,7 @@ class Problems:
             yield f"{folder}: {indexes} in zeros that a running broker reserves; without them the check passes"
 
     def pass_over(self, file: str, damage: Damage) -> None:
-        """Add damage that a scan of `file` has skipped, or a batch that stands for more than is read."""
+        """Add damage that a scan of `file` has skipped, or a batch beyond the reading limit."""
         if damage.is_limit:
             self._not_read(*limit_finding(file, [damage]))
             return
@@ -216,7 +216,7 @@ class Problems:
 
     @contextmanager
     def within_limits(self, file: str, data: memoryview) -> Iterator[None]:
-        """Note a batch of a file with the bytes `data` that is not read further, as it stands for too much."""
+        """Note a batch beyond the reading limit, in a file of the bytes `data`; swallow ReadingLimitError."""
         try:
             yield
         except ReadingLimitError as limit:
@@ -224,8 +224,10 @@ class Problems:
             self._not_read(attrs.evolve(found, what=f"{NOT_READ}{found.what}"))
 
     def _not_read(self, finding: Finding) -> None:
-        known = self._limits.setdefault(finding.file, attrs.evolve(finding, more_count=-1))
-        self._limits[finding.file] = attrs.evolve(known, more_count=known.more_count + finding.more_count + 1)
+        known = self._limits.get(finding.file)
+        if known is not None:
+            finding = attrs.evolve(known, more_count=known.more_count + 1 + finding.more_count)
+        self._limits[finding.file] = finding
 
     def merge(self, later: Problems) -> None:
         """Add the problems of files that were read later."""
@@ -250,7 +252,7 @@ class Problems:
         return self._damage_count > 0
 
     def damage_lines(self) -> Iterator[str]:
-        """Yield a line for each file with batches not read further and each damage, and the amount of data skipped."""
+        """Yield a line for each file with batches beyond the reading limit, each damage, and the bytes skipped."""
         yield from (limit.line() for limit in self._limits.values())
         yield from (finding.line() for finding in self._damages)
         if self._damage_count > PROBLEMS_MAX:

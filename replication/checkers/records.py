@@ -166,7 +166,7 @@ class RecordReader:
                     yield "I2", partition, f"broker {broker} is fenced and in ISR {state.isr}"
 
     def _lost_members(self, lost: list[tuple[BrokerId, int]]) -> Iterator[Broken]:
-        """Yield the partitions whose ISR still holds a replica of a directory whose failure was just recorded."""
+        """Yield partitions whose ISR holds a replica in a log directory that was just recorded as failed (I2)."""
         for broker, partition in sorted(lost) if self._settings.rules.elr else ():
             state = self._partitions.get(partition)
             if state is not None and broker in state.isr:
@@ -210,7 +210,7 @@ class RecordReader:
             yield "I26", f"ISR {before.isr} became {after.isr} without its leader's word"
 
     def _last_known(self, before: PartitionState, after: PartitionState) -> Iterator[tuple[str, str]]:
-        """Yield a last known leader that is not the one that led last, or that outlives an election (I28)."""
+        """Check the last known leader: the one that led last once leadership is lost, none after an election (I28)."""
         if not self._settings.rules.elr or after.leader == before.leader:
             return
         wanted = (before.leader,) if after.leader == NO_LEADER else ()

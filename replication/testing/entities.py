@@ -89,7 +89,7 @@ def read_request(frame: bytes) -> Request:
 
 
 def _refuse_null_arrays(entity: Any) -> None:
-    """Raise TypeError for a null in the place of an array that the schema does not let be null; the reader takes it."""
+    """Raise TypeError for null in an array field that is not nullable, which kio's reader accepts."""
     kind: Any = type(entity)
     for name, is_nullable, has_entities in _arrays(kind):
         listed = getattr(entity, name)
@@ -101,7 +101,7 @@ def _refuse_null_arrays(entity: Any) -> None:
 
 @cache
 def _arrays(entity: Any) -> tuple[tuple[str, bool, bool], ...]:
-    """Return each array of an entity: its name, whether it may be null, and whether it holds entities."""
+    """Return the array fields of an entity's class: name, whether nullable, whether of entities."""
     hints = typing.get_type_hints(entity)
     return tuple(
         (name, type(None) in typing.get_args(hint), any(map(dataclasses.is_dataclass, _leaves(hint))))

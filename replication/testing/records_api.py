@@ -201,7 +201,7 @@ class _Wanted:
 
 @attrs.define
 class _Fetch:
-    """Hold a fetch that waits for data; `seen` is what its partitions were when it was last in vain."""
+    """Hold a fetch that waits for data; `seen` is the state of its partitions when it was last tried in vain."""
 
     call: Call
     wanted: tuple[_Wanted, ...]
@@ -212,16 +212,14 @@ class _Fetch:
     def is_done(self, out: Outbox) -> bool:
         """Answer if there are min.bytes to send, or an error."""
         roles = self.call.gateway.broker.roles
-        before, self.seen = (
-            self.seen,
-            [
-                None if (role := roles.get(each.number)) is None else (role.state.leader_epoch, role.log.state)
-                for each in self.wanted
-                if each.number is not None
-            ],
-        )
-        if before == self.seen and before:
+        seen: list[object] = [
+            None if (role := roles.get(each.number)) is None else (role.state.leader_epoch, role.log.state)
+            for each in self.wanted
+            if each.number is not None
+        ]
+        if seen and seen == self.seen:
             return False
+        self.seen = seen
         size_bytes = 0
         for wanted in self.wanted:
             there = _readable_bytes(self.call, wanted, self.isolation)

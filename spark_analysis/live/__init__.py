@@ -2,7 +2,7 @@
 
 - properties: Translate the properties file of Kafka's tools to the options of the client library.
 - client: Send requests that change nothing through confluent-kafka's AdminClient, and say why one failed.
-- replicas: Ask through kafka-python for sizes of replicas and eligible leader replicas.
+- replicas: Read replica sizes and eligible leader replicas through kafka-python.
 - gather: Ask a cluster for everything that a snapshot holds.
 - cluster: Name a live cluster as the command line does, and take its snapshot.
 """

@@ -88,7 +88,7 @@ class Asker:
         yield from self.answers(request, {subject: partial(each.result, wait_s) for subject, each in futures.items()})
 
     def answers(self, request: str, asked: Mapping[T, Callable[[], Any]]) -> Iterator[tuple[T, Any]]:
-        """Yield what each call returns; those that failed are one note a reason."""
+        """Yield the result of each call; failed calls become one note per reason."""
         failed: dict[str, list[T]] = {}
         for subject, ask in asked.items():
             try:
@@ -114,7 +114,8 @@ class Asker:
         return found
 
     def note(self, request: str, reason: str, subjects: Sequence[object], total: int) -> None:
-        """Note what a request did not give."""
+        """Note what a request did not give, and whether the client may not send it."""
+        self.is_refused |= "authorization failed" in reason.lower()
         about, of = [str(each) for each in subjects if each != ""], ""
         if about:
             of = f" for {about[0]}" if total == 1 else f" for {len(about)} of {total}, such as {about[0]},"
@@ -133,9 +134,7 @@ class Asker:
         if isinstance(error, TimeoutError):
             return f"nothing came within {self.timeout_s:g} s"
         is_told = isinstance(found, str) or hasattr(found, "str")
-        said = self._text(found if is_told else f"{type(error).__name__} {error}")
-        self.is_refused = self.is_refused or "authorization failed" in said.lower()
-        return said
+        return self._text(found if is_told else f"{type(error).__name__} {error}")
 
     def _text(self, error: Any) -> str:
         text = error.str() if hasattr(error, "str") else str(error)

@@ -24,7 +24,7 @@ OF_BROKERS: Final = (MIN_ISR, UNCLEAN)
 
 
 def gather(asker: Asker, *, taken_at: str) -> dict[str, Any]:
-    """Return the document of a snapshot; raise InputError if no broker answers, or none may."""
+    """Return the document of a snapshot; raise InputError if no broker answers or the client is not authorized."""
     metadata = asker.metadata()
     racks = _racks(asker)
     settings = _topic_settings(asker, sorted(metadata.topics))

@@ -1,4 +1,4 @@
-"""Ask through kafka-python for what confluent-kafka has no request for: sizes of replicas, eligible leader replicas.
+"""Read replica sizes and eligible leader replicas through kafka-python, as confluent-kafka cannot ask for them.
 
 The library is optional: without it, and for certificates that it cannot take, a note says so. It logs in with the same
 properties; its requests are Metadata, DescribeLogDirs and DescribeTopicPartitions, which change nothing.
@@ -39,7 +39,7 @@ _PAGE: Final = 2_000  # Partitions of one response, as the broker limits it.
 
 
 def replicas_of(asker: Asker, topics: Sequence[str], brokers: Sequence[int]) -> tuple[Any, Eligible]:
-    """Return the sizes as kafka-log-dirs prints them, None if no broker gave any, and the eligible leader replicas."""
+    """Return the log directories in the form of kafka-log-dirs, None without an answer, and the eligible replicas."""
     try:
         from kafka import KafkaAdminClient
     except ImportError:
@@ -69,7 +69,7 @@ def _options(properties: ClientProperties) -> dict[str, Any]:
 
 
 def _broker(admin: Any, number: int) -> dict[str, Any]:
-    """Return the log directories of a broker; raise PermissionError where it shows none to this client."""
+    """Return the log directories of a broker; raise PermissionError if the client may not describe them."""
     (found,) = admin.describe_log_dirs(brokers=[number])
     if not found["log_dirs"]:
         raise PermissionError("no log directory is shown without Describe on the cluster")

@@ -9,7 +9,7 @@
 - view_columns: Turn a ClusterView into the columns that data sources give to Spark, a batch at a time.
 - partition_rows: Turn the partitions of one cluster into rows of the table of partitions, a batch at a time.
 - view_rows: Turn the cluster of a dump into rows of the tables: its loads, its spreads, its violations.
-- outage_rows: Show what losing each broker and each rack does to all clusters of a batch at once.
+- outage_rows: Count what losing each broker and each rack does, for all clusters of a batch at once.
 - advice_rows: Turn the cluster of a dump into rows that say what to do next: plans, worst outages, restarts.
 - place: Name where tables and a report stand: a folder of this machine, or a URI that Spark writes to.
 - batching: Collect what kernels find into Arrow batches of each table.

@@ -198,7 +198,7 @@ def _are_alike(one: Classes | None, other: Classes | None) -> bool:
 
 
 def _outages(view: ClusterView) -> Iterable[Row]:
-    """Return the worst loss of a broker, then of a rack; none of a cluster of too many brokers."""
+    """Return the worst loss of a broker and of a rack; nothing if the cluster has too many brokers."""
     if len(view.brokers) > OUTAGE_BROKERS_MAX:
         return ()
     losses = outage_rows(Clusters.of_view(view))

@@ -194,7 +194,7 @@ def _record_columns(name: str, chunk: RecordColumns) -> dict[str, Any]:
 
 
 def _bytes(data: ByteArray, positions: Int64Array, sizes: Int32Array) -> Any:
-    """Return keys or values as a column; one that makes a row group alone is written from where it stands."""
+    """Return keys or values as an Arrow column; a single one as large as a row group is not copied."""
     start, size = int(positions[0]), int(sizes[0])
     if size < ROW_GROUP_BYTES:
         return bytes_column(data, positions, sizes)

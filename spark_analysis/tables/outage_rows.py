@@ -1,4 +1,4 @@
-"""Show what losing each broker and each rack does to all clusters of a batch at once.
+"""Count what losing each broker and each rack does, for all clusters of a batch at once.
 
 Answers are those of placement/outages/look_ahead.py for each cluster, value by value: each count is a threshold on a
 part of the order of succession, counted here for single brokers and racks alone, over the partitions of all clusters.
@@ -28,7 +28,7 @@ _CELLS_MAX: Final = 1 << 26  # Takeovers are counted for each two brokers of a c
 
 
 def check_outages(clusters: Clusters) -> None:
-    """Raise UsageError for clusters of which outages are not looked for."""
+    """Raise UsageError for a cluster of too many brokers, or one whose partitions are not all listed."""
     counts = clusters.counted(clusters.of_broker)
     for place in np.flatnonzero(counts > OUTAGE_BROKERS_MAX).tolist():
         raise UsageError(
@@ -50,7 +50,7 @@ def outage_rows(clusters: Clusters) -> pa.Table:
 
 @attrs.frozen(eq=False, kw_only=True)
 class _Found:
-    """Hold the order of succession of all partitions, and what is so before any loss.
+    """Hold the leader succession of all partitions, and the counts before any loss.
 
     `states` are, by count, the members of each partition of which so many must be lost, and this number; `sizes` weigh
     the count of bytes.
@@ -68,7 +68,7 @@ class _Found:
 
     @classmethod
     def of(cls, clusters: Clusters) -> _Found:
-        """Return the order of succession, with what is counted of it."""
+        """Return the leader succession of these clusters, with the counts before any loss."""
         found, of = successions(clusters.view), clusters.of_partition
         least = found.min_isr.astype(np.int64)
         led, clean, in_sync, live = (
@@ -167,7 +167,7 @@ class _Found:
         return self._rows("rack", of_cluster, swept, piled, lost, {"rack": names})
 
     def _swept(self, racks: Any, members: Int64Array, need: Int64Array, name: str, count: int) -> Int64Array:
-        """Return for each rack the partitions that come into a state when it is lost."""
+        """Count, for each rack, the partitions that enter a state when the rack is lost."""
         is_member, weights = self._places < members[:, None], _weights(self.found, name)
         total = np.zeros(count, np.int64)
         for place in range(racks.shape[1]):
@@ -178,7 +178,7 @@ class _Found:
         return total
 
     def _led_by(self, leaders: Int64Array) -> Int64Array:
-        """Return int64[K, brokers of the largest cluster]: what the brokers of each cluster lead."""
+        """Return int64[K, brokers of the largest cluster], the partitions that each broker leads."""
         wide = np.zeros((self.clusters.count, int(self._inside.max(initial=0)) + 1), np.int64)
         wide[self.clusters.of_broker, self._inside] = leaders
         return wide
@@ -232,6 +232,6 @@ def _per(places: Any, count: int) -> Int64Array:
 
 
 def _weights(found: Successions, name: str) -> Int64Array:
-    """Return what each partition counts."""
+    """Return the weight of each partition in a count: 1, or its size in bytes."""
     sizes = found.size_bytes if name == _BYTES else None
     return np.ones(found.order.shape[0], np.int64) if sizes is None else sizes
