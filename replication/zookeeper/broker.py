@@ -40,6 +40,7 @@ from replication.roles.states.lifecycle import LifecycleInput, LifecycleState
 from replication.rules.fencing import check_control_request
 from replication.rules.partition import UNKNOWN_BROKER_EPOCH
 from replication.rules.settings import Moment
+from replication.zookeeper.ensemble import CONTROLLER_NODE
 from replication.zookeeper.kafka_controller import KafkaController
 from replication.zookeeper.messages import (
     CloseSession,
@@ -57,7 +58,6 @@ from replication.zookeeper.messages import (
     UpdatePartitionStateResponse,
     WatchNotification,
 )
-from replication.zookeeper.znodes import CONTROLLER_NODE
 
 STOP_ATTEMPTS_MAX: Final = 3
 """The number of ControlledShutdown requests of a broker; Kafka's controlled.shutdown.max.retries."""
@@ -89,7 +89,10 @@ class ZooKeeperBrokerRole(BrokerRole):
         """Handle one message; answers and requests go to `out`."""
         if isinstance(message, _FOR_THE_CONTROLLER):
             if self.kafka_controller is not None:
-                self._as_controller(self.kafka_controller, message, sender, out)
+                self.kafka_controller.handle(message, BrokerId(sender.node), out)
+                if isinstance(message, UpdatePartitionStateResponse):
+                    # Others may have written meanwhile; and whoever lost a race has to read what won.
+                    self._seek(out)
         elif isinstance(message, LeaderAndIsr | StopReplica):
             self._on_control(message, sender, Moment(now_ms, self.image.brokers), out)
         elif isinstance(message, UpdateMetadata):
@@ -233,19 +236,3 @@ class ZooKeeperBrokerRole(BrokerRole):
         if notified.path == CONTROLLER_NODE:
             self.kafka_controller = None
         self._seek(out)
-
-    def _as_controller(self, kafka_controller: KafkaController, message: Message, sender: Address, out: Outbox) -> None:
-        """Handle a message for the controller."""
-        broker = BrokerId(sender.node)
-        if isinstance(message, GetClusterStateResponse):
-            kafka_controller.on_get_cluster_state_response(message, out)
-        elif isinstance(message, UpdatePartitionStateResponse):
-            kafka_controller.on_update_partition_state_response(message, out)
-            # Others may have written meanwhile; and whoever lost a race has to read what won.
-            self._seek(out)
-        elif isinstance(message, LeaderAndIsrResponse):
-            kafka_controller.on_leader_and_isr_response(message, broker, out)
-        elif isinstance(message, ControlledShutdown):
-            kafka_controller.on_controlled_shutdown(message, out)
-        elif isinstance(message, ElectLeaders | AlterPartitionReassignments):
-            kafka_controller.on_order(message, out)

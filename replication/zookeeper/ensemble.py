@@ -1,11 +1,16 @@
 """Model ZooKeeper as one process: it keeps Kafka's znodes, expires sessions and fires watches.
 
-Constraints: the states of each broker's znode are the table `ZOOKEEPER_TRANSITIONS` of `broker.registration`.
+Constraints: the states of each broker's znode are the table `ZOOKEEPER_TRANSITIONS` of `broker.registration`. The
+version of a partition's state is its partition epoch; the version of /controller_epoch is the controller epoch; a
+broker's epoch is the transaction that created its znode (KIP-380).
 
-Source: Kafka KafkaZkClient and ZkPartitionStateStore, 2.8; Apache ZooKeeper ClientCnxn, 3.5, and Programmer's Guide.
+Source: Kafka zk ZkData, KafkaZkClient, ZkPartitionStateStore and ReplicationUtils, 2.8; Apache ZooKeeper ClientCnxn,
+3.5, and Programmer's Guide.
 """
 
 from __future__ import annotations
+
+from typing import Final, TypeAlias
 
 import attrs
 
@@ -20,7 +25,7 @@ from broker.registration import (
     zookeeper_step,
 )
 from broker.units import DurationMs, TimeMs
-from broker.zookeeper import WatchedEvent, ZnodeRefusedError
+from broker.zookeeper import NodeKind, Session, WatchedEvent, ZnodeCode, ZnodeRefusedError, ZnodeTree
 from replication.roles.controller import ControllerRole
 from replication.roles.messages import (
     Address,
@@ -43,7 +48,7 @@ from replication.roles.outbox import Outbox
 from replication.roles.settings import RoleSettings
 from replication.rules.alter_partition import Altered
 from replication.rules.fencing import is_session_valid
-from replication.rules.partition import BrokerStatus, PartitionEpoch
+from replication.rules.partition import BrokerStatus, PartitionEpoch, PartitionState
 from replication.zookeeper.messages import (
     CloseSession,
     GetClusterState,
@@ -54,7 +59,15 @@ from replication.zookeeper.messages import (
     UpdatePartitionStateResponse,
     WatchNotification,
 )
-from replication.zookeeper.znodes import KafkaZnodes
+
+IDS: Final = "/brokers/ids"
+TOPICS: Final = "/brokers/topics"
+CONTROLLER_NODE: Final = "/controller"
+CONTROLLER_EPOCH: Final = "/controller_epoch"
+ISR_CHANGES: Final = "/isr_change_notification"
+
+Held: TypeAlias = CreateTopic | PartitionState | BrokerId | int
+"""The data of a znode: a topic's replicas, a partition's state, the controller's id, or the controller epoch."""
 
 
 class ZooKeeperRole(ControllerRole):
@@ -62,13 +75,19 @@ class ZooKeeperRole(ControllerRole):
 
     def __init__(self, role_settings: RoleSettings) -> None:
         super().__init__(role_settings)
-        self.nodes = KafkaZnodes()
+        self.tree: ZnodeTree[Held] = ZnodeTree()
+        for path in (IDS, TOPICS, ISR_CHANGES):
+            self.tree.make_way(path)
+        self.tree.create(CONTROLLER_EPOCH, 0)
         self.broker_nodes: dict[BrokerId, ZookeeperState] = {}
+        self._brokers: dict[Session, BrokerId] = {}
+        self._session_of: dict[BrokerId, Session] = {}
         self._heard_at_ms: dict[BrokerId, TimeMs] = {}
 
     def start(self, now_ms: TimeMs, out: Outbox) -> None:
         """Start; on later calls remove the znode /controller as an operator does, to have a controller elected."""
-        self._notify(self.nodes.drop_controller(), out)
+        if self.controller != NO_LEADER:
+            self._notify(self.tree.delete(CONTROLLER_NODE), out)
         self._heard_at_ms = dict.fromkeys(self._heard_at_ms, now_ms)
         out.wake(self.role_settings.session_check_ms, SessionsDue())
 
@@ -102,10 +121,12 @@ class ZooKeeperRole(ControllerRole):
         """Write an operator's request to the znodes, or pass it to the controller."""
         if isinstance(message, CreateTopic):
             order = attrs.evolve(message, topic=message.topic or f"topic-{message.partition}")
-            self._notify(self.nodes.make_topic(order), out)
+            path = f"{TOPICS}/{order.topic}"
+            if self.tree.exists(path) is None:
+                self._notify(self.tree.create(path, order).events, out)
         elif isinstance(message, ElectLeaders | AlterPartitionReassignments):
-            if self.nodes.controller != NO_LEADER:
-                out.send(Address(NodeId(self.nodes.controller)), message)
+            if self.controller != NO_LEADER:
+                out.send(Address(NodeId(self.controller)), message)
         else:
             raise UsageError(f"ZooKeeper takes no {type(message).__name__}")
 
@@ -117,11 +138,15 @@ class ZooKeeperRole(ControllerRole):
             # The node of a former session is still there: it has to end first.
             out.send(sender, BrokerRegistrationResponse(None))
             return
-        epoch, events = self.nodes.register(broker)
+        session = Session(f"{broker}-{self.tree.transaction}")
+        self.tree.open(session)
+        made = self.tree.create(f"{IDS}/{broker}", broker, NodeKind.EPHEMERAL, session)
+        epoch = BrokerEpoch(self.tree.get(made.path).stat.created)
+        self._brokers[session], self._session_of[broker] = broker, session
         self._step(broker, ZookeeperInput.CREATE_NODE)
         self._heard_at_ms[broker] = now_ms
         self._write(BrokerRecord(broker, BrokerStatus(epoch=epoch, rack=request.rack)))
-        self._notify(events, out)
+        self._notify(made.events, out)
         out.send(sender, BrokerRegistrationResponse(epoch))
 
     def _on_ping(self, beat: BrokerHeartbeat, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
@@ -159,7 +184,9 @@ class ZooKeeperRole(ControllerRole):
         """End a session, and remove its ephemeral znodes."""
         self._step(broker, event)
         self._write(BrokerRecord(broker, attrs.evolve(self.image.brokers[broker], fenced=True)))
-        self._notify(self.nodes.end_session(broker), out)
+        session = self._session_of.pop(broker)
+        del self._brokers[session]
+        self._notify(self.tree.close(session), out)
 
     def _is_open(self, broker: BrokerId, epoch: BrokerEpoch) -> bool:
         status = self.image.brokers.get(broker)
@@ -173,51 +200,92 @@ class ZooKeeperRole(ControllerRole):
 
     # The controller.
 
+    @property
+    def controller(self) -> BrokerId:
+        """Return the broker in the znode /controller, -1 if there is none."""
+        if self.tree.exists(CONTROLLER_NODE) is None:
+            return NO_LEADER
+        holder = self.tree.get(CONTROLLER_NODE).data
+        assert isinstance(holder, int), holder
+        return BrokerId(holder)
+
+    def _controller_now(self) -> RegisterControllerResponse:
+        return RegisterControllerResponse(self.controller, self.tree.get(CONTROLLER_EPOCH).stat.version)
+
     def _on_take_control(self, request: RegisterController, sender: Address, out: Outbox) -> None:
-        if self._is_open(request.broker, request.epoch):
-            self._notify(self.nodes.take_control(request.broker), out)
-            out.send(sender, RegisterControllerResponse(self.nodes.controller, self.nodes.controller_epoch))
+        """Create the znode /controller under the next controller epoch unless it exists; watch it anyway."""
+        if not self._is_open(request.broker, request.epoch):
+            return
+        session = self._session_of[request.broker]
+        try:
+            events = self.tree.create(CONTROLLER_NODE, request.broker, NodeKind.EPHEMERAL, session).events
+        except ZnodeRefusedError as refused:
+            if refused.code is not ZnodeCode.NODE_EXISTS:
+                raise
+        else:
+            self._notify(
+                (*events, *self.tree.write(CONTROLLER_EPOCH, self._controller_now().controller_epoch + 1)), out
+            )
+        self.tree.exists(CONTROLLER_NODE, session)
+        out.send(sender, self._controller_now())
 
     def _on_read(self, request: GetClusterState, sender: Address, out: Outbox) -> None:
-        if self._is_open(request.broker, request.epoch):
-            image, unmade = self.image, self.nodes.read_topics(request.broker)
-            read = GetClusterStateResponse(
-                brokers=image.brokers,
-                partitions=dict(image.partitions),
-                topics=dict(image.topics),
-                unmade=unmade,
-                offset=image.offset,
-                transaction=self.nodes.tree.transaction,
-            )
-            out.send(sender, read)
+        """Answer with all znodes, remove the ISR change notifications, and set the watches."""
+        if not self._is_open(request.broker, request.epoch):
+            return
+        tree, image = self.tree, self.image
+        for note in tree.children(ISR_CHANGES):
+            tree.delete(f"{ISR_CHANGES}/{note}")
+        for path in (IDS, TOPICS, ISR_CHANGES):
+            tree.children(path, self._session_of[request.broker])
+        read = GetClusterStateResponse(
+            brokers=image.brokers,
+            partitions=dict(image.partitions),
+            topics=dict(image.topics),
+            unmade={
+                order.partition: order for order in self._topics() if tree.exists(_state_path(order.topic)) is None
+            },
+            offset=image.offset,
+            transaction=tree.transaction,
+        )
+        out.send(sender, read)
 
-    def _is_controller(self, broker: BrokerId, controller_epoch: int) -> bool:
-        return (self.nodes.controller, self.nodes.controller_epoch) == (broker, controller_epoch)
+    def _topics(self) -> list[CreateTopic]:
+        orders = [self.tree.get(f"{TOPICS}/{topic}").data for topic in self.tree.children(TOPICS)]
+        return [order for order in orders if isinstance(order, CreateTopic)]
 
     def _on_write(self, request: UpdatePartitionState, sender: Address, out: Outbox) -> None:
         partition, state = request.partition, request.state
-        known, name = self.image.partitions.get(partition), self.nodes.topic_of(partition)
-        if not self._is_controller(request.broker, request.controller_epoch):
+        if self._controller_now() != RegisterControllerResponse(request.broker, request.controller_epoch):
             # As by a ControllerMovedException it learns that it controls no more, though it may have missed the watch.
-            out.send(sender, RegisterControllerResponse(self.nodes.controller, self.nodes.controller_epoch))
+            out.send(sender, self._controller_now())
             return
-        is_written = name is not None
-        if name is not None:
+        known = self.image.partitions.get(partition)
+        order = next((order for order in self._topics() if order.partition == partition), None)
+        is_written = order is not None
+        if order is not None:
             try:
-                events = self.nodes.write_state(name, state)
+                events = self._write_state(order.topic, state)
             except ZnodeRefusedError:
                 is_written = False
             else:
-                self._write(PartitionRecord(partition, state, name))
+                self._write(PartitionRecord(partition, state, order.topic))
                 self._notify(events, out)
         out.send(
             sender, UpdatePartitionStateResponse(partition, state if known is None or is_written else known, is_written)
         )
 
+    def _write_state(self, topic: str, state: PartitionState) -> tuple[WatchedEvent, ...]:
+        """Write a partition's state if its version is the one before; raise NO_NODE or BAD_VERSION."""
+        path = _state_path(topic)
+        if state.partition_epoch > 0:
+            return self.tree.write(path, state, state.partition_epoch - 1)
+        self.tree.check(f"{TOPICS}/{topic}", 0)
+        return (*self.tree.make_way(path.rpartition("/")[0]), *self.tree.create(path, state).events)
+
     def _on_isr_write(self, ask: AlterPartition, sender: Address, out: Outbox) -> None:
         """Write a leader's ISR if the version is current; the leader needs no more than a session."""
-        known, request = self.image.partitions.get(ask.partition), ask.request
-        assert known is not None, ask
+        known, request = self.image.partitions[ask.partition], ask.request
         error = ErrorCode.NONE
         if not self._is_open(request.leader, ask.broker_epoch):
             error = ErrorCode.STALE_BROKER_EPOCH
@@ -225,22 +293,25 @@ class ZooKeeperRole(ControllerRole):
             epoch = PartitionEpoch(request.partition_epoch + 1)
             following = attrs.evolve(known, isr=request.members, partition_epoch=epoch)
             try:
-                events = self.nodes.write_state(self.image.topics[ask.partition], following)
+                events = self._write_state(self.image.topics[ask.partition], following)
             except ZnodeRefusedError:
                 # An answer may have been lost: what stands there already is what the leader wants (ReplicationUtils).
-                is_done = (known.isr, known.leader, known.leader_epoch) == (
-                    request.members,
-                    request.leader,
-                    request.leader_epoch,
-                )
+                wanted = request.members, request.leader, request.leader_epoch
+                is_done = (known.isr, known.leader, known.leader_epoch) == wanted
                 error = ErrorCode.NONE if is_done else ErrorCode.INVALID_UPDATE_VERSION
             else:
                 known = following
                 self._write(PartitionRecord(ask.partition, known))
-                self._notify((*events, *self.nodes.note_isr_change(request.leader)), out)
+                session = self._session_of[request.leader]
+                noted = self.tree.create(f"{ISR_CHANGES}/isr_change_", kind=NodeKind.SEQUENTIAL, session=session)
+                self._notify((*events, *noted.events), out)
         out.send(sender, AlterPartitionResponse(ask.partition, request, Altered(error, known)))
 
     def _notify(self, events: tuple[WatchedEvent, ...], out: Outbox) -> None:
         """Notify the brokers whose watches have fired."""
         for each in events:
-            out.send(Address(NodeId(self.nodes.brokers[each.session])), WatchNotification(each.path))
+            out.send(Address(NodeId(self._brokers[each.session])), WatchNotification(each.path))
+
+
+def _state_path(topic: str) -> str:
+    return f"{TOPICS}/{topic}/partitions/0/state"

@@ -67,16 +67,6 @@ def preferred_only(ballot: Ballot, _election: Election, _rules: Rules) -> Electe
     return _in_sync(ballot, first) if first in ballot.acceptable and first in ballot.isr else NOBODY
 
 
-def nobody(_ballot: Ballot, _election: Election, _rules: Rules) -> Elected:
-    """Elect no replica."""
-    return NOBODY
-
-
-def as_before(ballot: Ballot, _election: Election, _rules: Rules) -> Elected:
-    """Elect the current leader, acceptable or not."""
-    return Elected(ballot.leader, Choice.STAYS)
-
-
 _POLICIES: Final = {
     Strategy.OFFLINE: first_in_sync,
     Strategy.REASSIGN: leader_if_it_stays,
@@ -116,8 +106,8 @@ def without(partition: PartitionState, broker: BrokerId, settings: PartitionSett
     if broker not in partition.isr:
         return None
     isr = tuple(member for member in partition.isr if member != broker) or partition.isr
-    policy = nobody if partition.leader == broker else as_before
-    return change(partition, target_of(partition, isr, settings), (), settings, policy)
+    stays = NOBODY if partition.leader == broker else Elected(partition.leader, Choice.STAYS)
+    return change(partition, target_of(partition, isr, settings), (), settings, lambda *_: stays)
 
 
 def with_all_targets(settings: PartitionSettings) -> PartitionSettings:

@@ -86,7 +86,8 @@ class Desk:
     def wants_to_stop(self, broker: int) -> None:
         """Let a broker ask to stop."""
         out = Outbox()
-        self.kafka_controller.on_controlled_shutdown(ControlledShutdown(BrokerId(broker), self.epochs[broker]), out)
+        shutdown = ControlledShutdown(BrokerId(broker), self.epochs[broker])
+        self.kafka_controller.handle(shutdown, BrokerId(broker), out)
         self._deliver(out)
 
     def write_isr(self, *isr: int) -> None:
@@ -133,10 +134,8 @@ class Desk:
     def _work(self, told: list[Message]) -> None:
         for message in told:
             out = Outbox()
-            if isinstance(message, GetClusterStateResponse):
-                self.kafka_controller.on_get_cluster_state_response(message, out)
-            elif isinstance(message, UpdatePartitionStateResponse):
-                self.kafka_controller.on_update_partition_state_response(message, out)
+            if isinstance(message, GetClusterStateResponse | UpdatePartitionStateResponse):
+                self.kafka_controller.handle(message, BOSS, out)
             self._deliver(out)
 
     def _deliver(self, out: Outbox) -> None:

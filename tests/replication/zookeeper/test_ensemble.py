@@ -95,7 +95,7 @@ def test_the_first_to_make_the_node_is_controller_and_each_controller_has_its_ep
     assert talk.control(ONE) == RegisterControllerResponse(TWO, 1)
     talk.ping(ONE, 9_000)
     assert (NodeId(1), WatchNotification("/controller")) in talk.send(SessionsDue(), now_ms=9_001)
-    assert talk.role.nodes.controller == NO_LEADER
+    assert talk.role.controller == NO_LEADER
     assert talk.control(ONE) == RegisterControllerResponse(ONE, 2)
 
 
@@ -258,7 +258,7 @@ def test_the_controller_is_told_that_a_leader_has_written_its_isr_and_of_the_nex
             each for each in talk.send(_ask(talk, version=version)) if isinstance(each[1], WatchNotification)
         ] == notes
     talk.say(GetClusterState(TWO, talk.epochs[TWO]), TWO)
-    assert talk.role.nodes.tree.children("/isr_change_notification") == ()
+    assert talk.role.tree.children("/isr_change_notification") == ()
     assert note in talk.send(_ask(talk, version=2))
 
 

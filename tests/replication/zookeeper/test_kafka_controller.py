@@ -86,9 +86,8 @@ def test_a_leader_that_was_away_between_two_readings_leads_no_longer() -> None:
 def test_a_replica_whose_directory_has_failed_is_offline_until_its_broker_begins_another_life() -> None:
     desk = Desk()
     out = Outbox()
-    desk.kafka_controller.on_leader_and_isr_response(
-        LeaderAndIsrResponse(0, ErrorCode.KAFKA_STORAGE_ERROR, desk.epochs[0]), BrokerId(0), out
-    )
+    failed = LeaderAndIsrResponse(0, ErrorCode.KAFKA_STORAGE_ERROR, desk.epochs[0])
+    desk.kafka_controller.handle(failed, BrokerId(0), out)
     desk.read()
     assert (desk.led, desk.offline) == ((1, 1, (1, 2)), {0})
     desk.go(0)
@@ -103,7 +102,7 @@ def test_a_read_that_was_overtaken_is_dropped() -> None:
     assert late is not None
     desk.go(0)
     desk.read()
-    desk.kafka_controller.on_get_cluster_state_response(late, out)
+    desk.kafka_controller.handle(late, BOSS, out)
     assert out.sent == []
 
 
@@ -119,7 +118,7 @@ def test_who_takes_over_takes_the_dead_offline() -> None:
 
 def ordered(desk: Desk, order: ElectLeaders | AlterPartitionReassignments) -> None:
     out = Outbox()
-    desk.kafka_controller.on_order(order, out)
+    desk.kafka_controller.handle(order, BOSS, out)
     desk._deliver(out)
 
 
@@ -255,7 +254,7 @@ def test_every_broker_is_told_of_everything_that_was_read() -> None:
 def test_a_write_that_was_refused_changes_nothing() -> None:
     desk = Desk()
     # Somebody else writes the node, of which the controller is not told.
-    desk.zookeeper.nodes.tree.write("/brokers/topics/topic-0/partitions/0/state", desk.state)
+    desk.zookeeper.tree.write("/brokers/topics/topic-0/partitions/0/state", desk.state)
     desk.go(0)
     desk.read()
     assert (desk.led, desk.offline) == ((0, 0, (0, 1, 2)), set())
