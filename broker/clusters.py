@@ -1,13 +1,7 @@
 """Hold a batch of clusters as one view, with brokers, topics and racks numbered through, to count all of them at once.
 
-What it decides: brokers, topics and racks of all clusters are numbered through, cluster after cluster, so that none is
-shared. What holds for a partition, a broker or a topic follows from the one view, and what holds for a cluster from a
-sum over its places. One cluster is a batch of one, whose view is its own, with its own ids and names.
-
-Constraints: what the view says as a whole is said of each cluster: whether partitions are complete, and which columns
-are known.
-
-Example:
+What holds for a cluster is a sum over its places; what the view says as a whole is said of each cluster. One cluster is
+a batch of one, whose view is its own, with its own ids and names.
 
     >>> from broker.cluster import PartitionTable, TopicView
     >>> table = PartitionTable(topic_index=[0], partition_ids=[0], replicas=[[7, 9]])

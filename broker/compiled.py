@@ -1,27 +1,14 @@
 """Run a loop over plain arrays: interpreted while the work is small, compiled with numba once it is worth it.
 
-What it decides: for each call of a kernel, whether Python interprets it or machine code runs it; and where machine code
-is kept. Importing numba takes half a second and compiling a kernel one to five, which is longer than Python needs for
-a cluster of six partitions; for a million partitions Python needs minutes.
-
 Goals, most important first: both ways give the same answer; a small input never waits for a compiler; a large one is
 never interpreted for longer than a compilation takes.
 
 How: a kernel is interpreted until it has read and written `INTERPRETED_ACCESSES_MAX` elements of arrays, in all calls
 together. The call in which that happens begins again as machine code, on its arrays as they were; one whose arrays have
-more elements than are left is compiled at once. Interpreted, every element is a Python number (interpreted.py).
-
-Machine code is cached beside the source, or in the user's cache directory, so that each installation compiles once.
-Where neither can be written (a read-only image without a home), each process compiles for itself. A module of an
-archive, as Spark's executors import it, is copied to the user's cache directory first (kernel_source.py): the archive's
-own path is new with each run, and numba caches by path. A kernel may call helper functions, which are compiled into
-it, also from other files: as numba's cache notices changes of the kernel's own file only, the name under which such
-a kernel is cached has a digest of its helpers and of the constants that they read.
-
-Example: with ten partitions `place(brokers, out)` runs as Python; with a million numba compiles it first, and
-`on_compilation(print_notice)` lets a command say so.
-
-Left out: parallel loops. Spark already keeps every core busy; kernels release the GIL.
+more elements than are left is compiled at once. Interpreted, every element is a Python number (interpreted.py). Machine
+code is cached beside the source, or in the user's cache directory; a module of an archive is copied there first
+(kernel_source.py). A kernel may call helpers from other files: the name under which it is cached has a digest of its
+helpers and of the constants that they read.
 
 Source: numba's `njit(cache=True)`, which raises RuntimeError when it finds no place to cache; numba.core.event.
 """

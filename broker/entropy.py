@@ -1,13 +1,5 @@
 """Pass randomness as a parameter: a protocol, SplitMix64, and an exact reimplementation of java.util.Random.
 
-How:
-`JavaRandom` is a 48-bit linear congruential generator whose high bits are the output; it
-falls back on rejection for bounds that are not powers of two. `SplitMix64` steps a 64-bit
-counter by an odd constant and scrambles it. Both shuffle as Fisher and Yates did, from the
-end, which is also how Java's `Collections.shuffle` goes.
-
-Example: the numbers of `new Random(42)` in Java, and seeds derived for two clusters of a fleet:
-
     >>> JavaRandom(42).next_int()
     -1170105035
     >>> dice = JavaRandom(42)

@@ -1,17 +1,11 @@
 """Interpret a kernel as machine code would run it: with Python numbers in the place of numpy's.
 
-What it decides: how a kernel's source behaves when Python runs it, and when that takes too long. An element of a numpy
-array is a numpy number, which overflows in its own width and warns; numba computes in 64 bits. So arrays, a kernel's
-own too, give Python numbers here, and results that are numpy numbers become Python's. Only np.uint64 stays: it wraps
-around, compiled too.
+An element of a numpy array overflows in its own width and warns; numba computes in 64 bits. So arrays give Python
+numbers here, and results that are numpy numbers become Python's; only np.uint64 stays, which wraps around compiled too.
+A run that reads and writes more elements than it may stops, and its arrays are again what they were.
 
-How: each read and write of an element counts. A run that makes more than it may stops, and its arrays are again what
-they were.
-
-Example: for bytes `data`, `data[0] << 8` is 0 in numpy, and 256 times the byte here and in machine code.
-
-Left out: float32 arithmetic, which kernels do not use; wrap-around at 64 bits of what is compared, divided or shifted
-right before it is stored: there a kernel casts by np.int64, which compiled does nothing.
+Left out: float32 arithmetic; wrap-around at 64 bits of what is compared, divided or shifted right before it is stored:
+there a kernel casts by np.int64, which compiled does nothing.
 """
 
 from __future__ import annotations

@@ -1,33 +1,16 @@
 """Generate partitions, elections, histories and faults for Hypothesis, and check any election policy in one call.
 
-What it decides: which partition states, ballots, sequences of controller events, clusters and plans of faults tests run
-on. They are small, so that people can read shrunken counterexamples, and biased towards the states that break rules:
-ISRs of one, empty ISRs with eligible replicas, several brokers fenced at once, a dead last leader.
-
-Constraints: a drawn partition satisfies `PartitionState.check_invariants`, with or without ELR as asked for; options
-and plans are valid as they are drawn. A plan shrinks by leaving faults out first, then to earlier and shorter ones of
-kinds declared earlier.
-
-Example: check an election policy of your own:
-
-    from replication.strategies import check_policy
-    check_policy(my_policy)
-
-`check_policy` returns nothing, or raises `PolicyFailure` with the smallest ballot on which a policy elects a leader
-that is dead, or one that lacks records although a complete one is alive. The search is derandomised: the same policy
-gives the same result on every run.
-
-A property of whole clusters is written as a Hypothesis test:
+They are small, and biased towards the states that break rules: ISRs of one, empty ISRs with eligible replicas, several
+brokers fenced at once, a dead last leader. A plan shrinks by leaving faults out first, then to earlier and shorter ones
+of kinds declared earlier. `check_policy(my_policy)` returns nothing, or raises `PolicyFailure` with the smallest ballot
+on which a policy elects a leader that is dead, or one that lacks records although a complete one is alive; the search
+is derandomised. A property of whole clusters is written as a Hypothesis test:
 
     @given(st.data())
     def test_nothing_is_lost(data):
         options = data.draw(clusters())
         plan = data.draw(fault_plans(options))
         assert not run(options, plan).is_broken
-
-Left out: plans for the explorer, which needs none: it searches all histories.
-
-Source: ours; hypothesis 6.
 """
 
 from __future__ import annotations

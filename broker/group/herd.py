@@ -1,12 +1,10 @@
 """Simulate a group before 0.9, without a coordinator: each consumer watches ZooKeeper and takes its own partitions.
 
-How (0.8): a consumer registers under the group's ids and watches them. When the watch fires, it releases its
-partitions, reads the ids, takes its range, and creates an owner node for each partition of the range. If one exists
-already, it deletes those it has created, waits for `backoff_ms` and begins again; after `retry_count_max` attempts it
-owns nothing. One change wakes every consumer, and each reads the whole group (herd effect); two that have read
-different members compute ranges that overlap (split brain), though no partition ever has two owners.
-
-Left out: several topics and threads, rebalances for new brokers, offsets (kept in ZooKeeper too).
+A consumer registers under the group's ids and watches them. When the watch fires, it releases its partitions, reads the
+ids, takes its range, and creates an owner node for each partition of the range. If one exists already, it deletes those
+it has created, waits for `backoff_ms` and begins again, `retry_count_max` times. One change wakes every consumer, and
+each reads the whole group (herd effect); two that have read different members compute ranges that overlap (split
+brain), though no partition ever has two owners.
 
 Source: kafka.consumer.ZookeeperConsumerConnector (syncedRebalance, rebalance, reflectPartitionOwnershipDecision),
 0.8.2; kafka.utils.ZkUtils for the paths; rebalance.max.retries, rebalance.backoff.ms, zookeeper.session.timeout.ms.

@@ -1,18 +1,9 @@
 """Keep the committed offsets of all groups on one coordinator.
 
-What it decides: which offset a group reads back for a partition, and when a committed offset expires.
-
-Goals, most important first:
-1. An offset expires only when no consumer can need it: the group is empty for offsets.retention.minutes, or it is
-   stable and has long not subscribed to the topic (KIP-211); never while it rebalances (KAFKA-13636).
-2. The offsets in memory are exactly those in the records: only `apply` changes them, at commit and at reload.
-
-Constraints: the group checks a commit first (`ClassicGroup.commit_error`); a commit takes effect only when its record
-is stored. Offsets committed in a transaction stay pending until its marker.
-
-How: a commit becomes records, which are applied once stored. The newest value of a key is valid; null removes the key.
-
-Example: a group empty since 0 with a retention of 7 days loses its offsets at 604,800,000 ms and not before.
+An offset expires only when no consumer can need it: the group is empty for offsets.retention.minutes, or it is stable
+and has long not subscribed to the topic (KIP-211); never while it rebalances (KAFKA-13636). Only `apply` changes the
+offsets, once the records of a commit are stored, and at reload. The group checks a commit first. Offsets committed in a
+transaction stay pending until its marker.
 
 Source: org.apache.kafka.coordinator.group OffsetMetadataManager, OffsetExpirationConditionImpl and
 ClassicGroup.offsetExpirationCondition, 4.0.1.

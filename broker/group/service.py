@@ -1,23 +1,13 @@
 """Serve one group under either protocol, with its offsets: requests go in, responses and records come out.
 
-What it decides: which coordinator handles a request, classic or KIP-848, and when a response may be sent: only after
-the records that it depends on are stored.
-
 Goals, most important first:
 1. No response reveals a state that a new coordinator would not know after a failover: a response waits for its records.
 2. A broker that is not the coordinator, or has not yet loaded the group, refuses requests and changes nothing.
 
-Constraints: the caller stores the records in order and reports the result of each `Append` (`stored`), in order. The
-first member that asks to join decides the group's protocol; an empty group can change to the other protocol.
+The caller stores the records in order and reports the result of each `Append` (`stored`), in order. The first member
+that asks to join decides the group's protocol; an empty group can change to the other protocol.
 
-How: a classic group asks for its record to be stored (`classic.Store`); a consumer group is stored after a heartbeat or
-a timer has changed it; the group checks a commit, which is applied once it is stored. `load` reads the stored records.
-
-Example: a member joins, and its response waits for `Append(1, …)`; after `stored(1, NOT_COORDINATOR, …)` the response
-is an error.
-
-Left out: several groups in one, transactions, members of both protocols in one group: what is served is
-group.consumer.migration.policy=disabled.
+Left out: transactions, members of both protocols in one group (group.consumer.migration.policy=disabled).
 
 Source: GroupCoordinatorService, GroupCoordinatorShard, OffsetMetadataManager and CoordinatorRuntime, 4.0.1.
 """

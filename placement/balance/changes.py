@@ -1,16 +1,9 @@
-"""Compare two moments of one cluster and list what happened to each partition.
+"""Compare two moments of one cluster and list what happened to each partition; only what both views know is compared.
 
-Unclean election. Let S be the earlier ISR and ELR together: the replicas that certainly held every committed record. A
-new leader outside S is no proof, as two dumps may be hours apart: a member of S may have led, the new leader caught up,
-and leadership moved to it. So a change is an "unclean election" when
-
-1. the new leader is not in S, and no member of S is in sync in the later view, and
-2. there was no leader earlier, or all of S is offline in the later view, or the later view does not say and
-   still has all of S as replicas: one that is no replica any more may have handed over and been reassigned away.
-
-Otherwise the change is "leader moved" or "leader elected", and its detail says that the new leader was not in sync
-before. It is evidence and not proof: the leader epochs would settle it, and no tool's dump prints them. Only what both
-views know is compared.
+Two dumps may be hours apart, so that a new leader outside the earlier ISR and ELR, S, is no proof of loss: leadership
+may have moved through S. A change is an "unclean election" when the new leader is not in S, no member of S is in sync
+in the later view, and there was no leader earlier, or all of S is offline in the later view, or that does not say and
+still has all of S as replicas. Otherwise it is "leader moved" or "leader elected", with a note.
 
 Source: ours; ELR: KIP-966. Kafka itself counts UncleanLeaderElectionsPerSec on the controller.
 """

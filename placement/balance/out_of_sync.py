@@ -1,10 +1,9 @@
 """Name the brokers missing from ISRs, and a few brokers that account for the under-replicated partitions.
 
 A broker is missing from an ISR when it holds a replica of the partition and is out of the ISR, unless a reassignment is
-adding it or it is an observer. Of a partition without a leader those that may lead it are missing, as none of them is
-live. Brokers are taken by the number of under-replicated partitions that they are missing from, most first, until
-`EXPLAINED_MIN` of these partitions miss nobody but brokers taken. Where that needs several brokers and those of one
-rack do it, they are the rack's.
+adding it or it is an observer; of a partition without a leader those that may lead it are missing. Brokers are taken,
+those missing most first, until `EXPLAINED_MIN` of the partitions miss nobody else; where that needs several and those
+of one rack do it, they are the rack's.
 
 Source: Kafka 4.3 TopicCommand.PartitionDescription.isUnderReplicated for what is expected; the explanation is ours.
 """

@@ -1,10 +1,8 @@
 """Find brokers far above the mean because of small racks, and the effect of one more broker in those racks.
 
-How: the most even loads that the rules allow (reachable.py), with the brokers that are there, and with one more in the
-rack. A rack is named if its brokers hold at least `FAR` times the mean at best.
+A rack is named if its brokers hold at least `FAR` times the mean in the most even loads that the rules allow.
 
-Example: racks of 3, 3 and 1 brokers, ten partitions of factor 3: each rack holds ten replicas, so the broker that is
-alone holds ten where others hold 3 or 4; with one more there, both hold five.
+Example: racks of 3, 3 and 1 brokers, ten partitions of factor 3: the broker that is alone holds ten.
 """
 
 from __future__ import annotations

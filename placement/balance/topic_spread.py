@@ -1,11 +1,6 @@
-"""Measure the spread of each topic over live brokers, and the best reachable spread.
+"""Measure the spread of each topic over live brokers, and the best reachable spread (reachable.py) of its partitions.
 
-For each topic: the most replicas and the most leaders on one live broker, the same at best (that of reachable.py, for
-the partitions of this topic alone), and how many would have to move, as in measures.py. A topic of factor 3 on racks of
-2, 2 and 1 brokers has a replica of every partition on the broker that is alone, and nothing is to be gained there. Each
-topic is taken by itself: that all are at their best does not make the cluster even, nor the other way round.
-
-How: a kernel (topic_kernel.py) counts topic by topic. Where all groups of brokers are alike, the best is that of whole
+A kernel (topic_kernel.py) counts topic by topic. Where all groups of brokers are alike, the best is that of whole
 shares. Elsewhere topics with equal counts of partitions of each class have one best spread, found once.
 """
 

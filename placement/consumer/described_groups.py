@@ -1,9 +1,9 @@
 """Put the groups of a cluster together from what kafka-consumer-groups --describe printed, in one file or several.
 
 What a member holds is in --members --verbose, else in the rows of --offsets that name it. Members are taken to
-subscribe to every topic that a member of their group holds or is to get, as subscriptions are not printed; the assignor
-of a group is the one that --state names. A member of a plain --members in a group of which nothing says what is held,
-and an entry that another file of the cluster has too, are rejected. Source: ConsumerGroupCommand (4.3.1).
+subscribe to every topic that a member of their group holds or is to get, as subscriptions are not printed.
+
+Source: ConsumerGroupCommand, 4.3.1.
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
 """Hold a consumer group in columns, as the assignors read it: members, subscriptions, topics, owned partitions.
 
-`Member` and `Topic` are the values at the border; `Group.of` puts them into columns once, so that a million partitions
-need no Python object each. Topics are sorted as Java sorts strings, so that an index compares as the name does.
-Partitions are numbered through in order of (topic, partition): of a (2 partitions) and b (3), a-0 a-1 b-0 b-1 b-2 have
-the ids 0 1 2 3 4. A member may claim a partition that does not exist; those are numbered behind the real ones, in the
-same order. Whoever claims a partition of a topic without metadata claims nothing. Members stand in the order in which
-the group's leader or coordinator put them into its map.
+Topics are sorted as Java sorts strings; partitions are numbered through in order of (topic, partition). A member may
+claim a partition that does not exist; those are numbered behind the real ones. Whoever claims a partition of a topic
+without metadata claims nothing. Members stand in the order of the group's map.
 
-Left out: patterns of topics, which the client resolves before it joins.
 Source: Kafka's ConsumerPartitionAssignor.Subscription and GroupSpec, 4.3.1.
 """
 

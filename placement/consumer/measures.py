@@ -1,9 +1,7 @@
 """Measure an assignment: balance, stickiness and racks, each beside the best possible value.
 
-Sizes are the members' numbers of partitions; the sum over pairs of members of their difference is Kafka's own balance
-score (AbstractStickyAssignor.getBalanceScore). Kept are the partitions that stay with the one member that claims them:
-of one that several claim, at least one loses it. The most that can stay counts the same claims, for the most even
-sizes, so that an assignor that does not balance may keep more.
+The sum over pairs of members of the difference of their sizes is Kafka's balance score
+(AbstractStickyAssignor.getBalanceScore). Of a partition that several claim, at least one loses it.
 """
 
 from __future__ import annotations

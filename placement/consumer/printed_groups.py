@@ -1,11 +1,10 @@
 """Convert the output of kafka-consumer-groups into groups for the assignors, and list the assumptions made.
 
-What it decides: what the output leaves open. Members subscribe to every topic that their group holds, as subscriptions
-are not printed. A topic has as many partitions as a dump of topics says, or else as the greatest number seen says. A
-group whose members have epochs is assigned by uniform, the coordinator's default, from its target assignment; another
-by range, the default of clients. Each assumption is a note. Moves are counted from what members hold now.
+Members subscribe to every topic that their group holds. A topic has as many partitions as a dump of topics says, or
+else as the greatest number seen says. A group whose members have epochs is assigned by uniform, from its target
+assignment; another by range. Each assumption is a note.
 
-Source: ours; ConsumerGroupCommand (4.3.1), group.consumer.assignors and partition.assignment.strategy for the defaults.
+Source: ConsumerGroupCommand (4.3.1), group.consumer.assignors and partition.assignment.strategy for the defaults.
 """
 
 from __future__ import annotations

@@ -1,14 +1,10 @@
 """Follow a group from what its members hold to an assignment in which nothing moves, step by step.
 
-How: a classic group is assigned again until its members get what they hold. The cooperative assignor gives nobody a
-partition that another member must give up first (KIP-429), so that it takes one rebalance to revoke and one to assign.
-A consumer group (KIP-848) has one target: a member gives up what is not in it, and takes what no other member holds.
+A classic group is assigned again until its members get what they hold; the cooperative assignor gives nobody a
+partition that another must give up first (KIP-429). A consumer group (KIP-848) has one target: a member gives up what
+is not in it, and takes what no other member holds.
 
-Example: a holds t-0 and t-1, and b joins. First a gives up t-1, which then nobody holds; then b gets it.
-
-Left out: members that are slower than others, whose steps `brokerside groups simulate` plays on a clock.
-
-Source: ours; KIP-429, KIP-848; CooperativeStickyAssignor and CurrentAssignmentBuilder, 4.4.0, make each step.
+Source: ours; CooperativeStickyAssignor and CurrentAssignmentBuilder, 4.4.0, make each step.
 """
 
 from __future__ import annotations

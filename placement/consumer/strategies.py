@@ -1,15 +1,8 @@
-"""Provide Hypothesis strategies for consumer groups, and check any assignor in one call.
+"""Provide Hypothesis strategies for consumer groups, and check any assignor in one call: `check_assignor(MyAssignor)`.
 
-Groups are small, as shrunken counterexamples are read by people, and lean towards what breaks assignors: members
-without topics, topics without partitions or metadata, more members than partitions, names that Java and Python order
-differently or that collide in Java's hash, static members, racks. With `sound`, claims are such as an assignor made
-them: each partition exists, is claimed by one member, in one generation. Otherwise anybody may claim anything.
-
-    from placement.consumer.strategies import check_assignor
-    check_assignor(MyAssignor)
-
-It passes in silence, or raises `AssignorFailure` with the smallest group found and the rules it breaks. The search is
-derandomised: the same assignor gives the same result on every run.
+Groups are small and lean towards what breaks assignors: members without topics, topics without partitions or metadata,
+names that Java and Python order differently or that collide in Java's hash, static members, racks. With `sound`, claims
+are such as an assignor made them. The search is derandomised.
 """
 
 from __future__ import annotations

@@ -1,21 +1,11 @@
-"""Place each partition on the least loaded brokers: an example of a custom policy.
+"""Place each partition on the least loaded brokers: an example of a policy of one's own.
 
-Kafka's own placers do not look at what brokers hold already; here new topics go to new brokers first.
-
-Goals, most important first:
-
-1. Replicas of a partition stand on as many racks as there can be.
-2. A fenced broker follows only where its rack has no other, or where brokers run out.
-3. Each replica goes to the broker with the fewest replicas, those of `held` counted.
-4. Each partition is led by the one of its unfenced brokers that leads least in this call.
+Replicas stand on as many racks as there can be; a fenced broker follows only where its rack has no other; each replica
+goes to the broker with the fewest replicas, those of `held` counted; the broker leads that leads least in this call.
 
 Example: brokers 1 and 2 hold 10 replicas each and 3 is new: LeastLoadedPlacer(held=((1, 10), (2, 10)))
-puts the ten partitions of a topic of factor 1 on broker 3.
-
-A policy of your own is a class with `place`, as below; check it with `placement.strategies.check_placer`;
-name it under the entry point `brokerside.placers`, and the CLI knows it.
-
-Source: ours. Placing by load is asked for in KIP-660 (pluggable placement policies).
+puts the ten partitions of a topic of factor 1 on broker 3. Check a policy with `placement.strategies.check_placer`;
+name it under the entry point `brokerside.placers`, and the CLI knows it (KIP-660).
 """
 
 from __future__ import annotations

@@ -1,13 +1,7 @@
 """Write and read the certificate of a plan: goal, brokers, bounds, prices, counts, and the digest of the input.
 
-What it decides: the JSON beside a plan from which, with the input, the checker proves that no plan moves less.
-
-Constraints: arrays stand in the order of `brokers`, those of the input followed by nothing else; brokers that the goal
-adds are in the goal and in their place by id. Whole numbers only. What is read is checked for its shape, not believed.
-
-The bytes of each partition's copy have a digest of their own, as they change from minute to minute: with goal's `by`
-"bytes" the prices prove something about these only. By replicas it is null. Who is in sync, on which elections depend,
-and the summary beside the certificate have theirs too; a certificate of before has none.
+Arrays stand in the order of `brokers`. The bytes of each partition's copy, who is in sync, and the summary have digests
+of their own, as they change from minute to minute; a certificate of before has none of the last two.
 """
 
 from __future__ import annotations

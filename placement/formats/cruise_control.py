@@ -1,9 +1,7 @@
-"""Read responses of Cruise Control's REST API, recognised by their content.
+"""Read responses of Cruise Control's REST API, recognised by their content; keys differ between versions in case only.
 
-Rebalance answers hold the load before and after; each becomes a cluster, "NAME (before)" and "NAME (after)", with the
-summary, the goals and the number of proposals as facts. /state describes Cruise Control itself: a view of no brokers,
-with facts. An errorMessage alone is a NothingUsableError. A /user_tasks envelope is opened and each originalResponse
-read as if it had come alone. Keys are compared without case and punctuation, as versions differ.
+Rebalance answers hold the load before and after; each becomes a cluster, "NAME (before)" and "NAME (after)". /state
+is a view of no brokers, with facts. A /user_tasks envelope is opened and each originalResponse read by itself.
 
 Source: Cruise Control servlet/response (OptimizationResult, CruiseControlState, ErrorResponse, UserTaskState), 2.5.
 """

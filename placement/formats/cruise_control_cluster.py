@@ -1,9 +1,7 @@
 """Read Cruise Control's `/kafka_cluster_state`: counts per broker, and lists of problem partitions.
 
-With `verbose=true` the list `other` holds the partitions that are well, so all lists together are the whole cluster;
-without it only the problem lists are there, and measures over brokers must come from the counts. Comparing the replicas
-listed for each broker with the counts tells which it is. A partition may stand in several lists; equal entries are one
-partition, and an entry that contradicts an earlier one is rejected.
+With `verbose=true` all lists together are the whole cluster; comparing the replicas listed for each broker with its
+counts tells which it is. An entry that contradicts an earlier one is rejected.
 
 Source: Cruise Control ClusterBrokerState, ClusterPartitionState, PartitionState.
 """

@@ -1,15 +1,8 @@
-r"""Undo what terminals, log collectors, pagers and chats do to what a tool printed.
+r"""Undo what terminals, log collectors, pagers and chats do to what a tool printed; lines keep their numbers.
 
-What it decides: which text a dump had before it was copied. Lines keep their numbers. Only what the text shows is
-undone, so that a dump as a tool printed it passes as it is:
-
-- colours and other escape sequences, blanks and zero-width characters of Unicode, quotes and borders drawn as boxes;
-- the prefix that most rows share, and the suffix that all do: `> `, `| `, `12:`, timestamps, names of hosts and pods.
-  Two prefixes are alike where they differ in digits and in the width of blanks only;
-- tabs and newlines that stand as `\t` and `\n`, or as `^I` and `$` (cat -A);
-- rows that were wrapped: a line that goes on with the row above it is joined to it, and leaves an empty line.
-
-Constraints: nothing is guessed of a row; what stays unreadable is for the reader to reject, with its line.
+Only what the text shows is undone: colours, zero-width characters and borders; the prefix that most rows share, and the
+suffix that all do; tabs and newlines that stand as text; rows that were wrapped, which leave an empty line. Two
+prefixes are alike where they differ in digits and in the width of blanks only. Nothing is guessed of a row.
 
     >>> cleaned("[pod/kafka-0] Topic: a\tPartition: 0\n[pod/kafka-0] Topic: a\tPartition: 1\n", DESCRIBE)
     'Topic: a\tPartition: 0\nTopic: a\tPartition: 1\n'

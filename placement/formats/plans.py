@@ -1,13 +1,8 @@
 """Read a reassignment plan over a view: kafka-reassign-partitions JSON, topicmappr's maps, Cruise Control's proposals.
 
-What it decides: which entries of a plan are partitions of the view with a target that Kafka would take, and what the
-plan says of the state that it was made for. An entry is used or rejected with its reason; one that the view already
-fulfils is used and counted in `unchanged_count`. kafka-reassign-partitions refuses a whole file for one rejected entry,
-and `refusal` says so.
-
-What --generate and --execute print is read too: both begin with the replicas before, for a rollback. --execute prints
-its plan behind "Successfully started" until 2.5; since then only names of partitions, so that the one document is the
-rollback.
+An entry is used or rejected with its reason; one that the view already fulfils is counted in `unchanged_count`.
+kafka-reassign-partitions refuses a whole file for one rejected entry, and `refusal` says so. What --generate and
+--execute print begins with the replicas before; --execute prints its plan behind them until 2.5 only.
 
 Source: Kafka 4.3.1 ReassignPartitionsCommand (parseExecuteAssignmentArgs, executeAssignment), 2.5.1 the same; Cruise
 Control ExecutionProposal, 2.5.

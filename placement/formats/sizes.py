@@ -1,12 +1,9 @@
 """Read the sizes of replicas from a separate file, because no dump of a cluster's placement contains them.
 
-A partition without any size stays unknown, and with it the bytes of the cluster: a sum over the rest would understate
-some broker. A future replica (a copy on its way to another directory of the same broker) occupies its directory, but
-the broker serves the current copy, so that alone is the replica's size. Brokers that are away are not asked by
-kafka-log-dirs; their replicas are missing, and nothing is invented for them.
+A partition without any size stays unknown, and with it the bytes of the cluster. A future replica occupies its
+directory, but the current copy alone is the replica's size. Brokers that are away are not asked by kafka-log-dirs.
 
-Source: Kafka 4.3.1 tools/LogDirsCommand; kafka-kit kafkazk PartitionMeta (Size in bytes); Cruise Control
-PartitionLoadState (disk in MB of 2^20 bytes).
+Source: Kafka 4.3.1 tools/LogDirsCommand; kafka-kit kafkazk PartitionMeta; Cruise Control PartitionLoadState (MiB).
 """
 
 from __future__ import annotations

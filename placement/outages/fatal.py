@@ -1,17 +1,13 @@
 """List the fatal sets of brokers, and count exactly how many sets of one, two and three brokers are fatal.
 
-What it decides: a set of brokers is fatal if losing all of it leaves a partition without a live replica that has every
-committed record (`at_risk_count` of lost.py). Partitions that are so already make no set fatal. A fatal set is minimal
-if no smaller one is in it: the in-sync and eligible replicas of some partition.
-
-How: with n live brokers, f fatal single ones, n' = n - f others, m2 and m3 minimal pairs and triples, d the degrees of
-the graph of minimal pairs and t its triangles, fatal are
+A set of brokers is fatal if losing all of it leaves a partition without a live replica that has every committed record
+(`at_risk_count` of lost.py); partitions that are so already make no set fatal. With n live brokers, f fatal single
+ones, n' = n - f others, m2 and m3 minimal pairs and triples, d the degrees of the graph of minimal pairs and t its
+triangles, fatal are
 
     of one    f
     of two    C(n, 2) - C(n', 2) + m2
     of three  C(n, 3) - C(n', 3) + m2 (n' - 2) - sum of C(d, 2) + t + m3
-
-The share of all sets of a size that is fatal is the probability of loss once so many random brokers are lost at once.
 """
 
 from __future__ import annotations

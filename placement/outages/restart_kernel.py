@@ -1,8 +1,7 @@
 """Put brokers into batches: in a given order, and by repairing a schedule of too few batches, compiled.
 
-How: `fill_first_fit` puts each broker into the first batch that takes it. Fed with the batches of a schedule, one after
-the other, it never needs more batches than that schedule has, because the brokers of the i-th batch fit into the first
-i: so trying orders of batches only improves (iterated greedy).
+Fed with the batches of a schedule, one after the other, `fill_first_fit` never needs more batches than that schedule
+has, so trying orders of batches only improves.
 
 Source: Culberson's iterated greedy, here with hyperedges and a largest batch; Hertz & de Werra's TabuCol, 1987.
 """

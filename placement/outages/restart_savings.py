@@ -1,11 +1,8 @@
 """Find the few partitions that cost extra batches: without them a schedule of restarts has fewer.
 
-Constraints: at most `COUNTS_MAX` numbers of batches are tried; a saving that costs more than `SHARE_MAX` of the
-partitions is not listed, nor one that costs as much as a greater saving.
-
-How: brokers are put into so many batches, the racks where there are so many racks, so that as few partitions as
-possible break, by tabu search over the partitions that pairs of brokers share. The number is what was found, not proven
-to be least.
+Brokers are put into so many batches that as few partitions as possible break, by tabu search over the partitions that
+pairs of brokers share. The number is what was found, not proven to be least; a saving that costs more than `SHARE_MAX`
+of the partitions is not listed.
 """
 
 from __future__ import annotations

@@ -1,17 +1,11 @@
 """Count a state of partitions, and the leaders taken over, for every set that is lost, compiled.
 
-What it decides: a partition is in the state if at least q of k given brokers are lost (q <= 0: it is so already). For
-each set of lost brokers of the four kinds, how many partitions are, or how many bytes they have.
-
-How: of one partition with members T and need q, lost are
+A partition is in the state if at least q of its k members T are lost (q <= 0: it is so already). Of one, lost are
 
     broker b         1 if b in T and q = 1
     pair a, b        the counts of both, less 1 if both are in T and q = 1, plus 1 if both are in T and q = 2
     rack r           1 if r holds q of T or more
-    rack r and b     that of r, plus 1 if b in T is not in r and r holds q - 1 of T
-
-so that a partition touches only pairs and racks of its own members; a rack without any of T needs q = 1 for the last
-case, which is the count of b alone, and `rack_extra` holds the difference from it.
+    rack r and b     that of r, plus 1 if b in T is not in r and r holds q - 1 of T (`rack_extra`)
 """
 
 from __future__ import annotations

@@ -1,16 +1,9 @@
 """Check hand-written replica assignments as Kafka's controller does before it accepts them.
 
-Constraints, in the order in which the controller looks
-1. A new topic's request names replica lists, or a partition count and a factor, not both.
-   Added partitions have one list each.
-2. Partition by partition, in the order given: each partition once; its list not empty; its brokers,
-   looked at in ascending order, registered, since 4.4 not cordoned, and each there once; as many as the first
-   partition has (an old topic's first partition, when partitions are added); one of them active, that is, not
-   fenced nor in controlled shutdown.
-3. The partitions of a new topic are 0, 1, 2, … without a gap.
-
-The first broken rule is the one reported, in the controller's words. 4.3 accepts cordoned brokers (KIP-1066) here, and
-leaves them out only where it places by itself; 4.4 refuses them (KAFKA-20832).
+The first broken rule is the one reported, in the controller's words and order: a new topic's request names replica
+lists, or a partition count and a factor, not both; partition by partition, each once, its list not empty, its brokers,
+looked at in ascending order, registered, since 4.4 not cordoned (KAFKA-20832), and each there once; as many as the
+first partition has; one of them active; the partitions of a new topic are 0, 1, 2, … without a gap.
 
 Source: org.apache.kafka.controller.ReplicationControlManager, createTopic, createPartitions and
 validateManualPartitionAssignment, 4.0 to 4.4.0; kafka-topics --replica-assignment for the text.

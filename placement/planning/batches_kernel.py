@@ -1,12 +1,9 @@
-"""Split moves into batches that run one after the other, compiled; schedule.py states the goal.
+"""Split moves into batches that run one after the other, compiled, in O(moves x batches); schedule.py states the goal.
 
-Cost: O(moves x batches). Example: from broker 0 to broker 1 moves of 5 and 3 s, from broker 2 to broker 3 too, one at a
-time: both of 5 s share a batch, both of 3 s the next.
-
-    >>> links = np.array([[1, 4], [1, 4], [3, 6], [3, 6]], dtype=np.int32)
-    >>> seconds = np.array([[5.0, 5.0], [3.0, 3.0], [5.0, 5.0], [3.0, 3.0]])
-    >>> pack_moves(np.array([0, 2, 1, 3]), links, seconds, np.zeros(2), 8, 1).tolist()
-    [0, 1, 0, 1]
+>>> links = np.array([[1, 4], [1, 4], [3, 6], [3, 6]], dtype=np.int32)
+>>> seconds = np.array([[5.0, 5.0], [3.0, 3.0], [5.0, 5.0], [3.0, 3.0]])
+>>> pack_moves(np.array([0, 2, 1, 3]), links, seconds, np.zeros(2), 8, 1).tolist()
+[0, 1, 0, 1]
 """
 
 from __future__ import annotations

@@ -1,15 +1,9 @@
 """Define the allowed final bytes of each broker, and check that no placement is more even than their middle.
 
-What it decides: for a plan that makes bytes even within a tolerance, the least and the most bytes of each broker. A
-replica counts as many bytes as a new copy of its partition. A broker's share is its capacity, 1 where none is given.
-
-The reachable mean. Bytes are taken as divisible. Brokers stand in blocks, the fullest first; blocks 1..j hold the
-fewest bytes that the rules can leave on them, and each broker of a block has the same bytes for each unit of its share.
-Where these never rise from block to block, no placement's loads are more even.
-
-The tolerance t of a broker with mean m allows m (1 - t) to m (1 + t), and for goals that only drain or restore racks
-what it had. Both ends are moved to where sums of whole partitions can lie: the k smallest and the k greatest partitions
-bound the sum of any k, and every sum is a multiple of the sizes' greatest common divisor.
+Bytes are taken as divisible, and a broker's share is its capacity, 1 where none is given. Brokers stand in blocks, the
+fullest first; blocks 1..j hold the fewest bytes that the rules can leave on them, each broker by its share. The
+tolerance t of a broker with mean m allows m (1 - t) to m (1 + t), and for goals that only drain or restore racks what
+it had; both ends are moved to where sums of whole partitions can lie.
 
 Source: ours; Frank & Murota, "Decreasing minimization on M-convex sets", Mathematical Programming, 2021, for blocks.
 """

@@ -1,14 +1,9 @@
-"""Repeat the best move or exchange until bytes are within bounds, and copy less.
+"""Repeat the best move or exchange until bytes are within bounds, and copy less, after the greedy (bytes_kernel.py).
 
-What it decides: which few replicas move besides those of the greedy (bytes_kernel.py), or instead of them.
-
-How: a tabu search. Each step takes the best of all moves of a replica and of all exchanges of two, be it an
-improvement or not, and bars the way back for a while; so it leaves local optima, without a random number. A step costs
-the bytes that it copies, and the bytes that it leaves outside of bounds times a weight, which rises while some are
-outside and falls while none is. The best placement met is the result. Of many replicas only the smallest of each broker
+A tabu search: each step takes the best of all moves of a replica and of all exchanges of two, be it an improvement or
+not, and bars the way back for a while. A step costs the bytes that it copies, and the bytes outside of bounds times a
+weight, which rises while some are outside and falls while none is. Of many replicas only the smallest of each broker
 take part, those of brokers outside their bounds, until none is.
-
-Left out: longer chains of exchanges.
 
 Source: Glover, "Tabu Search", ORSA Journal on Computing, 1989; the weight as in its strategic oscillation.
 """

@@ -1,14 +1,7 @@
 """Check a plan against its input, without any solver: is it feasible, and is it at its proven lower bound?
 
-A plan is feasible if targets are distinct brokers that may hold replicas, as many as asked; on as many racks as can be;
-replicas on brokers that are down and of excluded topics stay; new replicas only where they may be; loads within their
-bounds. It is optimal if the bounds are the most even ones (or, for goals that only drain or restore racks, as uneven as
-loads were), and moved replicas, lost leaders and changed leaders are at their lower bounds (certificate.py).
-
-How: the rules are read from the view and the goal anew (given.py); nothing is taken from the planner but the plan
-itself, its bounds and its prices. Its rack rule (`_crowded`) is written independently of rules.py on purpose.
-
-Example: "replicas: broker 3 holds 9, outside 7 to 8".
+The rules are read from the view and the goal anew (given.py); nothing is taken from the planner but the plan itself,
+its bounds and its prices (certificate.py). Its rack rule (`_crowded`) is written independently of rules.py on purpose.
 """
 
 from __future__ import annotations

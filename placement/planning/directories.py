@@ -1,8 +1,6 @@
 """Count what a plan copies between the log directories of each broker, and name unusable ones.
 
-How: a replica that stays on its broker, and whose target names another directory than the one that holds it, is copied
-inside the broker (AlterReplicaLogDirs): both copies are there until the new one has caught up. Which directory holds a
-replica is known from kafka-log-dirs alone. A new replica is copied over the network, whatever directory it goes to.
+Where a directory changes inside a broker, both copies are there until the new one has caught up.
 
 Source: Kafka 4.4.0 ReassignPartitionsCommand (executeMoves), ReplicaManager.alterReplicaLogDirs.
 """

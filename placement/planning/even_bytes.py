@@ -1,15 +1,9 @@
 """Make the bytes of every broker even within a tolerance, with few bytes copied in few moves, and bound both.
 
-Constraints: what is certainly impossible is refused with the reason: a partition larger than its brokers may hold, or
-bounds in which no sum of whole partitions lies. Where the greedy (bytes_kernel.py) and the search after it
-(byte_search.py) end outside the bounds, though a placement may exist, the refusal says so, with the tolerance that the
-best one found needs.
-
-How. Blocks of brokers with one reachable mean are those of exchange.py, over parts of equal bytes. The bound is the
-best of a few vectors of prices (certificate.py): 1 at brokers that have too much proves that this leaves, -1 at brokers
-that lack bytes that these come; the same of the racks that give and receive, and of all of them together.
-
-Example: sizes 5 and 3 on two brokers, tolerance 1 %: no partition has the 3.96 to 4.04 bytes that each should hold.
+What is certainly impossible is refused with the reason; where the greedy (bytes_kernel.py) and the search after it
+(byte_search.py) end outside the bounds, the refusal names the tolerance that the best placement found needs. Blocks of
+brokers with one reachable mean are those of exchange.py, over parts of equal bytes. The bound is the best of a few
+vectors of prices (certificate.py): 1 at brokers or racks that give, -1 at those that receive, and both.
 """
 
 from __future__ import annotations

@@ -1,15 +1,9 @@
 """Describe in words a plan's obstacles, its broken constraints, and its requests that Kafka would refuse.
 
-Bad is what stops the plan or makes the cluster worse at keeping records: a refusal, a partition that
-does not complete, a copy that never ends, a disk that runs over, a partition newly under min-ISR. A partition newly on
-fewer racks than it could be is so too.
-
-How: refusals are those of kafka-reassign-partitions --execute and of the controller. The tool refuses a file while any
-reassignment runs (without --additional), and targets on brokers that are not live, even kept ones; the controller takes
-fenced ones. Neither looks at cordoned log directories in 4.3, so a target on a cordoned broker is taken; since 4.4 the
-controller refuses each target that names one (KAFKA-20832). A broker refuses a copy into a cordoned directory that the
-file names. The controller allows a change of the replication factor unless --disallow-replication-factor-change is
-given (4.1, KIP-860), so a change is a finding.
+The tool refuses a file while any reassignment runs (without --additional), and targets on brokers that are not live,
+even kept ones; the controller takes fenced ones. A target on a cordoned broker is taken up to 4.3; since 4.4 the
+controller refuses it (KAFKA-20832), and a broker refuses a copy into a cordoned directory that the file names. A change
+of the replication factor is allowed unless --disallow-replication-factor-change is given (4.1, KIP-860).
 
 Source: Kafka 4.3.1 ReassignPartitionsCommand (executeAssignment, verifyBrokerIds, parseExecuteAssignmentArgs),
 ReplicationControlManager.validateManualPartitionAssignment; KAFKA-19975.

@@ -1,23 +1,13 @@
 """Read a plan's starting point and the rules' limits from the view and the goal, for planner and check.
 
-What it decides: which partitions change, which of their replicas stay, which may be chosen to stay, how many are wanted
-besides, and who leads after a plan; and the questions that the bounds of replicas and of leaders answer (question.py).
+A broker that is down (broker/liveness.py) receives nothing and leads nothing; a partition without a leader has none
+afterwards either. A cordoned broker receives nothing, and no partition changes that it holds: Kafka 4.4 refuses each
+target that names one (KAFKA-20832). Goals `balance`, `add` and `racks` may change every other partition that is led.
+Goals `drain` and `factor` change only partitions that hold a replica on a removed broker, or whose number of replicas
+is another one: one that lacks replicas keeps all others; one that has too many keeps those in sync first, the leader,
+the preferred leader, then those that leave the loads most even; a leader stays if its replica does.
 
-A broker that is down (broker/liveness.py) receives nothing and leads nothing, and a replica that is listed as offline
-leads nothing. A partition without a leader has none afterwards either, as nothing can be copied to a new replica. A
-cordoned broker receives nothing either, and Kafka 4.4 refuses each target that names one (KAFKA-20832), so no partition
-changes that it holds.
-
-Goals `balance`, `add` and `racks` may change every other partition that is led: replicas on brokers that are down stay,
-the others are free. Goals `drain` and `factor` change only partitions that hold a replica on a removed broker, or whose
-number of replicas is another one; of these
-
-- one that lacks replicas keeps all others, and gets new ones;
-- one that has too many gets none, if enough are on live brokers. It keeps those in sync first: the leader, the
-  preferred leader, then those that leave the loads most even. Those on brokers that are down go first;
-- a leader stays if its replica does.
-
-Example: replicas 1, 2, 3, of which 3 is down, with factor 2: 1 and 2 stay. Source: ours.
+Example: replicas 1, 2, 3, of which 3 is down, with factor 2: 1 and 2 stay.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
-"""Define what a plan should reach.
+"""Define what a plan should reach; a goal that contradicts itself is refused.
 
-Constraints: a goal that contradicts itself is refused; refusals.py refuses what a cluster cannot reach. A broker
-that is down (broker/liveness.py) keeps what it holds and receives nothing; one that is removed keeps nothing.
-
-Example: `Goal(kind="drain", remove=(BrokerId(5),))`.
+A broker that is down (broker/liveness.py) keeps what it holds and receives nothing; one that is removed keeps nothing.
 """
 
 from __future__ import annotations

@@ -1,12 +1,7 @@
 """Say what a plan does to a cluster before it is run, batch by batch and in the end.
 
-How: batches run in the order given, each over the cluster that the one before leaves. A partition is taken as moved
-once its batch is complete, also one that is blocked: findings say so. While a batch runs the leader stays and no
-replica leaves the ISR, so a partition is under min-ISR on the way if it is so before or after.
-
-min.insync.replicas is taken as brokers take it: never more than the replicas of the partition.
-
-Example: `impact([plan]).moved_bytes` of one partition of 7 bytes that gains two replicas is 14.
+Each batch runs over the cluster that the one before leaves. A partition is taken as moved once its batch is complete,
+also one that is blocked: findings say so. While a batch runs the leader stays and no replica leaves the ISR.
 """
 
 from __future__ import annotations

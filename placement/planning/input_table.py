@@ -1,13 +1,7 @@
 """Store a plan's input as a table, and rebuild its view, so that the plan can be checked without the dump.
 
-What it decides: the columns of input.parquet, `COLUMNS`.
-
-`replica_size_bytes` has the size of each replica in the order of `replicas`; `copy_bytes` is what one new replica
-copies: the leader's replica, where its size is known, else `size_bytes`.
-
-Constraints: what the input does not say is null. The view made again has the partitions in the same order.
-
-Example: one row: orders, 3, [1, 2], [2, 1], null, null, 1, 1048576, [1048576, null], 1048576.
+Of `COLUMNS`, `replica_size_bytes` has the size of each replica in the order of `replicas`; `copy_bytes` is what one new
+replica copies. What the input does not say is null.
 """
 
 from __future__ import annotations

@@ -1,12 +1,7 @@
 """List the partitions of a reassignment that copy bytes, as columns of brokers, and bound how fast they can go.
 
-How: a broker is named by its row among the brokers of the view. A new replica comes in at its broker and goes out at
-the leader's, so bytes in and bytes out have the same sum. All new replicas of a partition are one call to Kafka; the
-partition is the unit. Where a size is not known, every partition counts as one byte, and `sizes_known` is False.
-
-    bound = max over brokers of bytes in / rate in, bytes out / rate out
-
-Example: a partition of 7 bytes led by broker 1 that gains brokers 3 and 4: 14 bytes out at 1, 7 in at 3 and at 4.
+A new replica comes in at its broker and goes out at the leader's. Where a size is not known, every partition counts as
+one byte, and `sizes_known` is False.
 """
 
 from __future__ import annotations

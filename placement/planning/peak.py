@@ -1,9 +1,6 @@
 """Run the batches of a plan through the disks of the brokers: the peak bytes of each.
 
-How: when a batch starts, every new replica of it counts with its full size; when the batch is complete, the replicas
-that it removes are gone. Within a batch nobody knows which partition is first, so nothing is freed before its end.
-
-Example: 10 bytes held, 4 come in and 3 go in one batch: at the peak 14, then 11.
+When a batch starts, every new replica of it counts with its full size; nothing is freed before the batch's end.
 """
 
 from __future__ import annotations

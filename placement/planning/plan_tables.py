@@ -1,12 +1,7 @@
-"""Make the tables of a plan: every partition that changes, and every broker's loads.
+"""Make the tables of a plan, moves.parquet and brokers.parquet: every partition that changes, and every broker's loads.
 
-What it decides: columns and units of moves.parquet and brokers.parquet.
-
-Constraints: what the input does not say is null, and so are bounds that the goal does not ask for: of replicas, or, of
-a goal that makes bytes even, of bytes (a replica counting as many as a new copy). At the peak a broker holds, besides
-what it held, all that the fullest batch brings; replicas that leave are still there.
-
-Example: one row of `moves`: orders, 3, batch 1, [1, 2], [4, 2], adding [4], removing [1], 1, 4, 1048576.
+What the input does not say is null, and so are bounds that the goal does not ask for. At the peak a broker holds,
+besides what it held, all that the fullest batch brings.
 """
 
 from __future__ import annotations

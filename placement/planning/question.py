@@ -1,17 +1,10 @@
 """State the allowed replica positions, and compute each partition's least cost at given broker prices.
 
-What it decides: for every partition the least of the sum over its brokers of (cost + price), over all sets of brokers
-that the rules allow. It is the part of a plan's lower bound that depends on the partitions, and shares nothing with the
-solver.
-
-Constraints: besides the replicas that stay, `wanted` ones are placed: former ones that may be chosen, and, where the
-partition may get new ones, brokers that receive. Racks are open where one of the pool stands (of a partition that gets
-nothing new: one of its choices), and no replica of the partition stays. If no more are wanted than racks are open, each
-open rack holds at most one and the others none; else each open rack holds at least one and the rest are anywhere. A
-broker that did not hold the partition costs `fresh`; the former leader saves `lead`.
-
-How: candidates are the partition's own brokers and the cheapest ones that receive: with f <= a the cheapest of each of
-the f + W cheapest racks, with f > a the f + W cheapest of each rack. Sorted by cost, the first of each rack count.
+It is the part of a plan's lower bound that depends on the partitions, and shares nothing with the solver. Besides the
+replicas that stay, `wanted` ones are placed: former ones that may be chosen, and brokers that receive. If no more are
+wanted than racks are open, each open rack holds at most one and the others none; else each open rack holds at least one
+and the rest are anywhere. A broker that did not hold the partition costs `fresh`; the former leader saves `lead`.
+Candidates are the partition's own brokers and the cheapest ones that receive of the cheapest racks.
 
 Example: prices 0 and -1, fresh 1, one partition on broker 0: min(0, 1 - 1) = 0.
 """

@@ -1,15 +1,8 @@
 """Turn a view and a goal into problems of exchanges: one for replicas, one for leaders.
 
-What it decides: the groups of brokers that the rack rule speaks of, and the classes of partitions with equal rules.
-
-Constraints: a partition stands on as many racks as it can; a broker without a rack is a rack of its own; without any
-rack there is no rule. What stays, what may be chosen, and which partitions change is given (given.py). A rack is open
-to a partition if one of the pool stands there (for one that gets nothing new: one of its choices), and no replica of
-the partition that stays.
-
-How: with f replicas for a open groups, f <= a: at most one in an open group, none in a barred one; f > a: at least one
-in every open group. Groups of one broker each, open to every partition, are one group where every f <= a: no broker
-holds a partition twice anyway.
+A partition stands on as many racks as it can; a broker without a rack is a rack of its own; without any rack there is
+no rule. With f replicas for a open groups, f <= a: at most one in an open group, none in a barred one; f > a: at least
+one in every open group. Groups of one broker each, open to every partition, are one group where every f <= a.
 """
 
 from __future__ import annotations

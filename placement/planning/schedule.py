@@ -1,28 +1,17 @@
 """Split a reassignment into consecutive batches, and state their gap to the shortest possible duration.
 
-What it decides: the batch of each partition.
-
 Goals, most important first:
 1. No broker has more than `concurrency` partitions coming in, or going out, at a time; no disk runs over.
-2. All batches together take at most 1.2 times the lower bound (placement/planning/batch_bound.py), or as little as
-   found.
+2. All batches together take at most 1.2 times the lower bound (batch_bound.py), or as little as found.
 3. As few batches as that allows.
 
-Constraints: a partition is in one batch only. Rows that copy nothing (new orders, replicas that only go) are in the
-first batch: they complete at once. What a batch frees can be used by the next one, not by itself.
-
 How. A batch lasts as long as its busiest link. Moves go longest first, of equals those of the busiest brokers first,
-into the batch that they lengthen least. A batch is given a length beforehand, up to which moves cost nothing: first a
-part of what it would take if each link moved its longest first, so many at a time as it may; then the same for all
-batches. Each way is tried, as none is best everywhere. Where disks may run over, moves go largest first into the first
-batch with room, where the room of a link is its bytes / number of batches. The fastest is taken; where so few batches
-take more than `NEAR_BOUND` times the lower bound, more of them are tried.
-
-Example: 4 equal moves from broker 1 to broker 2 with concurrency 2: two batches of two, at the lower bound.
+into the batch that they lengthen least; a batch is given a length beforehand, up to which moves cost nothing. Where
+disks may run over, moves go largest first into the first batch with room. The fastest way is taken; where so few
+batches take more than `NEAR_BOUND` times the lower bound, more of them are tried.
 
 Source: longest processing time first (Graham 1969); first-fit decreasing (Johnson 1973); Kesselman & Kogan,
-"Nonpreemptive scheduling of optical switches", IEEE Transactions on Communications, 2007. Batches in Kafka itself were
-proposed in KIP-435.
+"Nonpreemptive scheduling of optical switches", IEEE Transactions on Communications, 2007; KIP-435.
 """
 
 from __future__ import annotations

@@ -1,17 +1,12 @@
 """Say how long moves take at a throttle, beside what clients produce meanwhile.
 
-How. kafka-reassign-partitions --throttle sets one rate for what every broker involved sends as a leader, and one for
-what it receives as a follower, and names the replicas that count. Replicas that are in sync are never delayed, but
-their traffic counts: at a target, what clients produce to the partitions on their way; at a leader, the same for every
-replica that fetches from it. So
+kafka-reassign-partitions --throttle sets one rate for what every broker involved sends as a leader, and one for what it
+receives as a follower. Replicas that are in sync are never delayed, but their traffic counts, so that
 
     seconds = bytes to copy / (rate - traffic that counts)
 
-and where that traffic reaches the rate, the copy never ends. A capacity file states what clients produce to the
-partitions of a broker; each partition takes part in it by its bytes, as if all were kept equally long. The network's
-capacity limits the rate too, where it is known.
-
-Example: 100 bytes to copy at a throttle of 10, with 6 a second produced: 25 seconds; with 10 produced: never.
+and where that traffic reaches the rate, the copy never ends. Each partition takes part in what clients produce to its
+broker (a capacity file) by its bytes.
 
 Source: Kafka 4.3.1 ReplicaManager.shouldLeaderThrottle, KafkaApis.sizeOfThrottledPartitions, ReplicaFetcherThread,
 RemoteLeaderEndPoint, QuotaConfig (replication.quota.window.num); Cruise Control capacity.json for NW_IN and NW_OUT.

@@ -1,18 +1,11 @@
 """Simulate how a producer's records gather in batches: batch.size, linger.ms and the partitioner.
 
-It shows what a partitioner is for: round-robin spreads the records of a moment over all partitions and so sends many
-small batches; a sticky one fills one batch after the other.
+A record goes to the end of its partition's queue, into the last batch if it has room. A broker is ready when the first
+batch of one of its partitions is full or has waited for linger.ms, and fewer than max.in.flight.requests.per.connection
+requests are on their way to it. A request then takes the first batch of *each* of that broker's partitions, up to
+max.request.size, beginning after the partition it ended with last time.
 
-How: a record goes to the end of its partition's queue, into the last batch if it has room. A broker is ready when the
-first batch of one of its partitions is full or has waited for linger.ms, and when fewer than
-max.in.flight.requests.per.connection requests are on their way to it. A request then takes the first batch of *each* of
-that broker's partitions, waiting or not, up to max.request.size, beginning after the partition it ended with last time.
-An answer comes after the round trip. Times are whole milliseconds.
-
-Example: 100 records of 100 bytes in one millisecond to 10 partitions, linger.ms=5: round-robin sends
-10 batches of 10 records; sticky, with 16 KiB batches, sends one of 100.
-
-Left out: compression (sizes are those in the batch), retries, buffer.memory, several topics and threads.
+Left out: compression, retries, buffer.memory, several topics and threads.
 Source: org.apache.kafka.clients.producer.internals RecordAccumulator, ProducerBatch and Sender, 4.0.
 """
 

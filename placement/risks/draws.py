@@ -1,19 +1,14 @@
 """Draw which brokers are down, stratified by their number, so that rare outages are seen.
 
-Each broker is down with the same chance, independently; of those down, each is lost with its disks with a given chance.
-Draws are made for each number k of brokers down and weigh P(k) together (stratified sampling): estimates stay unbiased.
+Draws are made for each number k of brokers down and weigh P(k) together: estimates stay unbiased. Half of the draws
+follow P(k), half are equal for all k with P(k) above `TAIL`; where that would be too many k, all draws have equal
+weight. Brokers of one k are taken from random permutations, one after another.
 
-How: half of the draws follow P(k), half are equal for all k with P(k) above `TAIL`; k = 0 has one draw, as its draws
-are all alike. Where that would be too many k, all draws have equal weight. Brokers of one k are taken from random
-permutations (Fisher and Yates), one after another, so that with k = 1 every broker has its turn.
-
-Example: with two brokers that are down half of the time, one or both are down in three quarters of it:
     >>> drawn = strata(broker_count=2, down_chance=0.5, draw_count=13)
     >>> drawn.down_count.tolist(), round(float(drawn.weight[drawn.down_count > 0].sum()), 9)
     ([0, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2], 0.75)
 
-Source: Cochran, Sampling Techniques, 3rd ed., chapter 5; `broker.entropy.SplitMix64` for the random words, to which a
-test holds `next_word` equal.
+Source: Cochran, Sampling Techniques, 3rd ed., chapter 5; `broker.entropy.SplitMix64` for the random words.
 """
 
 from __future__ import annotations

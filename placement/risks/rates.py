@@ -1,11 +1,6 @@
 """Hold how often brokers, racks and power fail, and for how long: defaults with their sources.
 
 Defaults come from published studies of other systems on other hardware: a cluster's own record is always better.
-A power cut stops all brokers at once; a share of them is lost.
-
-Example:
-    >>> Rates().broker_losses_per_year, Rates(power_cuts_per_year=2).power_cuts_per_year
-    (0.096, 2)
 """
 
 from __future__ import annotations

@@ -1,14 +1,8 @@
 """Simulate years of one cluster, loss by loss, compiled.
 
-What it decides: brokers are lost one by one at exponential times and replaced after exponential times; power cuts stop
-all brokers, and each good one is then lost with a given chance. When a broker is lost, each copyset that holds it is
-looked at; those that are lost now, and were not before, count by their number of replicas and by the cause.
-
-Constraints: a loss of data is an event: one broker or one power cut that completes one copyset or more. What was lost
-begins anew when its brokers are replaced.
-
-How: the next loss of any good broker is one exponential time of the sum of their rates (the times have no memory).
-Copysets are looked at only when as many brokers are lost as the smallest copyset has.
+The next loss of any good broker is one exponential time of the sum of their rates. A loss of data is an event: one
+broker or one power cut that completes one copyset or more; it counts by its number of replicas and by the cause. What
+was lost begins anew when its brokers are replaced.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """Turn members and their subscriptions into a group that Kafka's assignors assign, with racks.
 
-What it decides: a member's zone is its rack (`client.rack`). A rack that no broker has is a zone of its own, from which
-every fetch crosses; all such racks share one number, after those of the cluster's zones. The racks of a partition are
-those of all its replicas, as the assignors of clients see them. What a member owns is what it holds now, unless
-`is_held_known` says that nobody knows: then there is no `held`, and assignors see members that hold nothing.
+A member's zone is its rack (`client.rack`). All racks that no broker has share one number, after those of the cluster's
+zones: every fetch from there crosses. Without `is_held_known` assignors see members that hold nothing.
 
 Source: KIP-881 for racks in assignments; placement/consumer/group.py.
 """

@@ -1,14 +1,10 @@
 """Count the partitions and bytes of each flow that cross zones: produce, replication, consume.
 
-What it decides: a producer sends to the leader, each follower fetches from the leader, and a consumer fetches from the
-leader, or with KIP-392 from a replica in its own zone where there is one that is in sync. A send or fetch crosses if
-its two ends stand in different zones; if one end has no zone it is unknown.
+A producer sends to the leader, each follower fetches from the leader, and a consumer fetches from the leader, or with
+KIP-392 from an in-sync replica in its own zone. If one end has no zone, whether it crosses is unknown.
 
-Constraints: sums over shares of producers are expected values, so that counts and bytes are doubles; sums of whole
-bytes stay exact below 2^53.
-
-Source: KIP-392; RackAwareReplicaSelector (4.3.1). The price: a cloud that charges 0.01 USD per GB in each direction,
-as AWS does for traffic between availability zones of one region, charges 0.02 for each GB that crosses.
+Source: KIP-392; RackAwareReplicaSelector (4.3.1). The price: 0.01 USD per GB in each direction, as AWS charges for
+traffic between availability zones of one region.
 """
 
 from __future__ import annotations

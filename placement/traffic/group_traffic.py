@@ -1,8 +1,6 @@
 """Count a group's cross-zone fetches with the current and other assignors, and the least possible.
 
-What it decides: for an assignment, the fetches that cross zones if every member fetches from the leader, and if it
-fetches from the closest replica (KIP-392); and how many partitions get another member. The least of all assignments: a
-partition must be fetched across zones only if no subscriber of its topic stands in a zone from which it can be read.
+A partition must be fetched across zones only if no subscriber of its topic stands in a zone from which it can be read.
 
 Source: KIP-392, KIP-881; placement/consumer.
 """

@@ -1,12 +1,7 @@
-"""Compute what fetching from the closest replica (KIP-392), or another assignor, saves.
+"""Compute what fetching from the closest replica (KIP-392), or another assignor, saves; replicas stay where they are.
 
-What it decides: for a cluster and all its groups, what each flow sends across zones now and after each change, and what
-it would with the least that groups can fetch. Replicas and leaders stay where they are. Where it is not known what
-groups read now, `now` and the closest replica alone are left out.
-
-How: readers int64[P, Z + 2] count the groups that read each partition from each zone, then from racks that no broker
-has, then without a zone. Any assignment of any number of groups is such a matrix, so that the cost does not grow with
-the groups.
+Readers int64[P, Z + 2] count the groups that read each partition from each zone, then from racks that no broker has,
+then without a zone, so that the cost does not grow with the groups.
 """
 
 from __future__ import annotations

@@ -1,12 +1,7 @@
-"""Hold the zone of every replica and leader of a cluster, and the bytes that each partition takes.
+"""Hold the zone of every replica and leader of a cluster, and the bytes that producers send to each partition.
 
-What it decides: a zone is a broker's rack (`broker.rack`). Bytes are those that producers send to a partition in the
-period asked about: each follower and each group reads them once.
-
-Constraints: every partition from 0 on of a topic is listed. A broker without a rack has no zone: what it sends and
-receives is counted as unknown, never as crossing or as not crossing. At most `ZONE_COUNT_MAX` zones.
-
-How: zones are numbered in order of name; the zones of a partition's replicas are the bits of one number.
+A zone is a broker's rack (`broker.rack`); a broker without a rack has none, and what it sends and receives is counted
+as unknown. The zones of a partition's replicas are the bits of one number, in order of name.
 
 Source: KIP-36 for racks; KIP-392 for which replicas a consumer may fetch from: the leader and in-sync followers
 (kafka.server.ReplicaManager.findPreferredReadReplica, 4.3.1).

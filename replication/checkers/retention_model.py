@@ -1,21 +1,14 @@
 """Model logs under retention and compaction: the original record at each offset, and the remaining records.
 
-What the invariants mean on such a log: I4 to I7 hold for the observed log with its gaps filled in, I11 for each
-remaining record, I12 for each remaining record from the first offset of the epoch cache on, H3 for the last record of
-each key. A record below the log start is expired, a record with a later record of its key is superseded; neither is
-lost.
+I4 to I7 hold for the observed log with its gaps filled in, from the history of the record after each; I11 for each
+remaining record, I12 for each from the first offset of the epoch cache on, H3 for the last record of each key. A record
+below the log start is expired, one with a later record of its key is superseded; neither is lost.
 
-No replica promises the records below its leader's log start. A follower whose log diverges there does not learn it, as
-the leader's epoch cache begins at the log start too. As in Kafka, the follower joins the ISR with a record of its own
-there, and deletes the record when a fetch response has raised its log start. If it becomes leader before, consumers see
-that record in the place of another (I17). Whenever it becomes leader, it takes a retry of that record for a duplicate.
-
-Nor does a replica promise the records below its own log start, which may lie above its leader's: a follower whose log
-begins above the end of an unclean leader's log starts anew at that end (AbstractFetcherThread.fetchOffsetAndTruncate,
-UnifiedLog.truncateTo, 4.3.1). It joins the ISR without what the leader has below; as in Kafka, nobody copies that.
-
-A gap is filled in from the history of the record after it, which after an unclean election may be a history that ended;
-a gap at the end of a log is filled in with the committed records.
+No replica promises the records below its leader's log start. A follower whose log diverges there does not learn it; as
+in Kafka it joins the ISR with a record of its own there. If it becomes leader, consumers see that record in the place
+of another (I17), and it takes a retry of that record for a duplicate. Nor does a replica promise the records below its
+own log start: a follower whose log begins above the end of an unclean leader's log starts anew at that end
+(AbstractFetcherThread.fetchOffsetAndTruncate, UnifiedLog.truncateTo, 4.3.1).
 """
 
 from __future__ import annotations

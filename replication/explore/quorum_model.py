@@ -1,11 +1,7 @@
 """Model 3: check that no committed metadata record is lost when voters of the KRaft quorum fail or lose disks.
 
-Epoch, vote and log are on disk; the leader's id and the others' log ends are not. A voter votes once in an epoch and
-only for a log that is not behind its own. A leader commits nothing before a record of its own epoch is on a majority: a
-record of an earlier epoch may be on a majority and yet be overwritten.
-
-Bounds on voters, epochs, records, restarts and lost disks keep the number of states finite. A request and its response
-are one step; steps happen in any order. A leader that has not learned of a later epoch continues to lead.
+Epoch, vote and log are on disk; the leader's id and the others' log ends are not. A request and its response are one
+step; steps happen in any order. A leader that has not learned of a later epoch continues to lead.
 
 Source: Vanlightly/kafka-tlaplus, kraft-kip-853 (823615e8, 2025-01), for the properties; Kafka raft
 KafkaRaftClient.handleVoteRequest, LeaderState.maybeUpdateHighWatermark, ValidOffsetAndEpoch, 4.3.1; KIP-595, KIP-853,

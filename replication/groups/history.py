@@ -1,23 +1,12 @@
 """Check that some order of the commits explains each committed offset that members were shown.
 
-What it decides: which offset fetches no order of the commits explains.
-
-Goals, most important first:
-1. An acknowledged commit is never lost: a later fetch returns it, or a commit after it or concurrent with it.
-2. A fetch never returns a commit that was certainly refused.
-
-Constraints: reads requests and responses of clients only, neither coordinators nor logs; so it holds for any broker. A
-commit without a certain response may have been accepted at any time after it was sent.
-After an unclean election the leader before it may go on, until it hears of it: what it acknowledges is lost as well.
-
-How: a commit lasts from its sending to its response, without end if its outcome is unknown. A fetch may return commit c
-if c began before the fetch ended, was not refused, and no acknowledged commit lies wholly between c and the fetch. A
-fetch may return no offset only if no acknowledged commit ended before the fetch began. After an unclean election of a
-`__consumer_offsets` partition, commits that began before the end of its `Loss` count as unknown.
+It reads requests and responses of clients only. A commit lasts from its sending to its response, without end if its
+outcome is unknown. A fetch may return commit c if c began before the fetch ended, was not refused, and no acknowledged
+commit lies wholly between c and the fetch; no offset only if no acknowledged commit ended before the fetch began. After
+an unclean election of a `__consumer_offsets` partition, commits that began before the end of its `Loss` count as
+unknown, as the leader before it may go on until it hears of it.
 
 Example: 7 is acknowledged, then 9 is acknowledged; a fetch after that may not show 7.
-
-Left out: commits that expire, which no run is long enough for.
 
 Source: ours; registers of Jepsen's histories.
 """

@@ -1,7 +1,6 @@
 """Host the group coordinator on a broker: one shard per partition of `__consumer_offsets` that the broker leads.
 
-Constraints: a shard is made when its broker begins to lead a partition and dropped when it ceases to; a new epoch of
-the same leader keeps it. FindCoordinator is answered from the broker's own metadata, which may be old. Timers run on
+A new epoch of the same leader keeps a shard. FindCoordinator is answered from the broker's own metadata. Timers run on
 monotonic time, as Kafka's do: a jump of the broker's clock ends no session.
 
 Source: Kafka GroupCoordinatorService, CoordinatorRuntime.scheduleLoadOperation and scheduleUnloadOperation,

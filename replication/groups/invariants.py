@@ -1,12 +1,6 @@
-"""Define G1 to G9, the invariants of a group, as functions of a coordinator and its clients.
+"""Define G1 to G9, the invariants of a group, as functions of a coordinator's state, or two successive ones.
 
-What it decides: which invariant a group breaks, and by which members and partitions.
-
-Constraints: each invariant is a function of the present state, or of two successive states; none changes anything. A
-current member is one that the coordinator knows, in a classic group in the present generation; other members may still
-own partitions in their own view (zombies), and are why commits are fenced.
-
-How: G1 the assignments of a stable classic generation give each partition once. G2 no two current members own the same
+G1 the assignments of a stable classic generation give each partition once. G2 no two current members own the same
 partition in their own view. G3 a target covers all subscribed partitions once. G4 a member at the target's epoch owns
 no partition that another member holds. G5 a partition has an epoch exactly when a member holds it. G6 a stable group
 has reached its target. G7 the committed offset is the last one accepted from a current member, across coordinators. G8

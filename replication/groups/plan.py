@@ -1,12 +1,8 @@
 """Lay out a run's topics and groups, and draw its members and the events of each member from the run's seed.
 
-Constraints: topics take the ordinary partitions in turn, all of them; the internal partitions after them are
-`__consumer_offsets`. A plan depends on the options alone. All members start within the first seconds; a member that
-crashes or closes is started again, and all run at the end. The last event is over before the safety phase ends.
-Members of cooperative groups are dynamic: with static ones Kafka itself gives a partition to two members, or leaves it
-to nobody until the next rebalance (scenario S74; KIP-345 with KIP-429, no ticket known).
-
-Example:
+Topics take the ordinary partitions in turn; the internal partitions after them are `__consumer_offsets`. Members of
+cooperative groups are dynamic: with static ones Kafka itself gives a partition to two members, or leaves it to nobody
+until the next rebalance (scenario S74; KIP-345 with KIP-429, no ticket known).
 
     >>> from broker.ids import PartitionId
     >>> layout = Layout((("a", 2), ("b", 1)), 3)

@@ -1,9 +1,4 @@
-"""Name mirrored topics and decide which topics are mirrored.
-
-Constraints: a topic that has been on the target is never copied to it again. A copy has the source's alias before its
-name, so that every hop is in the name.
-
-Example:
+"""Name mirrored topics and decide which topics are mirrored: never one that has been on the target.
 
 >>> remote_topic("eu", "ap.orders"), is_cycle("us.orders", "us")
 ('eu.ap.orders', True)

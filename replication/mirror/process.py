@@ -1,14 +1,10 @@
 """Run MirrorMaker's process between two clusters: its connectors, and the state that it loses when it dies.
 
-The process keeps everything in memory except three topics: Connect's source offsets (on the target), the offset syncs
-(on the source) and the checkpoints (on the target). After a failure copying goes on from the last committed source
-offset: records copied since are copied again, in the same order.
+It keeps everything in memory but Connect's source offsets (on the target), the offset syncs (on the source) and the
+checkpoints (on the target). Source offsets are committed only when everything before them is acknowledged; after a
+failure records copied since are copied again, in the same order.
 
-Constraints: source offsets are committed only when everything before them is acknowledged. Nothing is copied before the
-committed offsets are read to their end, and no offset is translated before the syncs are.
-
-Left out: heartbeats; several tasks and their rebalancing, exactly-once sources (KIP-618), copied settings and ACLs; the
-groups have a coordinator that never fails, and reading takes no messages.
+Left out: heartbeats; several tasks, exactly-once sources (KIP-618), copied settings and ACLs.
 
 Source: Kafka connect-mirror MirrorSourceTask, MirrorSourceConnector, MirrorCheckpointTask and
 connect runtime SourceTaskOffsetCommitter, 4.3.1; KIP-382.

@@ -1,9 +1,4 @@
-"""Encode and decode MirrorMaker's own records: offset syncs and checkpoints.
-
-Constraints: numbers are big-endian, strings are UTF-8 with an int16 length; values of checkpoints start with the int16
-version 0, offset syncs have none. Anything else raises CorruptDataError.
-
-Example:
+"""Encode and decode MirrorMaker's own records: offset syncs and checkpoints; anything else raises CorruptDataError.
 
 >>> sync = OffsetSync(TopicPartition("t", PartitionId(3)), Offset(7), Offset(9))
 >>> sync.key.hex(" "), len(sync.value)

@@ -1,14 +1,6 @@
-"""Define the settings of retention, compaction and auto.offset.reset in one value.
+"""Define the settings of retention, compaction and auto.offset.reset in one value; impossible ones raise UsageError.
 
-A compacted log is written with keys. Retention deletes whole segments, so `retention_bytes` has little effect below a
-few times `segment_bytes`. Impossible settings raise UsageError.
-
-Example:
-
->>> from replication.retention import Retention
->>> Retention(deletes=False)
-Traceback (most recent call last):
-broker.errors.UsageError: cleanup.policy is empty; allowed are compact, delete, or both
+Retention deletes whole segments, so `retention_bytes` has little effect below a few times `segment_bytes`.
 
 Source: Kafka 4.0 TopicConfig (retention.ms, retention.bytes, cleanup.policy, segment.bytes, delete.retention.ms,
 min.cleanable.dirty.ratio), ServerLogConfigs (log.retention.check.interval.ms), ConsumerConfig (auto.offset.reset).

@@ -1,14 +1,9 @@
 """Check liveness after all faults (L1 to L7, L10 to L13), and restart replaced brokers.
 
-Brokers, partitions and clients are looked at as they are; nothing is sent or changed. The writes that prove L10 are the
-producers' own: each writes once more to every partition, with acks=all, after the faults.
-
-With ZooKeeper a consumer may read from a former leader that no controller tells of its end: it was removed while it had
-no session. The consumer is not behind before its metadata is as old as metadata.max.age.ms lets it be.
-
-A broker stays fenced for good if a registration of its earlier incarnation, late on its way, has come between the
-present one's registration and first heartbeat, as no session is valid then: it goes on with its epoch, which is stale,
-and never registers again. An operator must restart it; no ticket of Kafka's is known for that.
+Nothing is sent or changed; the writes that prove L10 are the producers' own. With ZooKeeper a consumer may read from a
+former leader that was removed while it had no session, until its metadata is as old as metadata.max.age.ms. A broker
+stays fenced for good if a registration of its earlier incarnation has come between the present one's registration and
+first heartbeat: an operator must restart it; no ticket of Kafka's is known for that.
 
 Source: ClusterControlManager.registerBroker, BrokerLifecycleManager.BrokerHeartbeatResponseEvent, 4.3.1;
 Vanlightly/kafka-tlaplus (2025-01) for L3 to L8; the liveness phase of TigerBeetle's VOPR.

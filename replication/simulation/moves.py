@@ -1,11 +1,8 @@
 """Draw the reassignments of fault injection: what an operator orders, whatever the partition is doing.
 
-A drawn target adds and removes any number of replicas, so that the replication factor changes too; it never falls below
-min.insync.replicas, as a strict run may lose so many replicas less one. A move that is under way may be replaced.
-
-Left out: what Kafka cannot carry out. Where the new move adds nobody or removes nobody, Kafka keeps those of the former
-one (`rules.reassign.started`): a move back to the former replicas waits for an added one that is a replica no more, and
-a replica that was to be removed is removed though it was ordered to stay.
+The replication factor changes too; it never falls below min.insync.replicas, as a strict run may lose so many replicas
+less one. A move under way may be replaced, unless the new one adds nobody or removes nobody: Kafka then keeps those of
+the former one (`rules.reassign.started`).
 """
 
 from __future__ import annotations

@@ -1,14 +1,9 @@
 """Define the options of a simulation: the cluster, its clients, the network, and the rate of each fault.
 
-Rates are whole numbers, so that no float reaches a draw. A strict run keeps the number of replicas that lost records at
-the same time below min.insync.replicas. Then a record that was acknowledged with acks=all is lost only to an election
-that a setting or rule allows, of an unclean leader or the last known one, and is reported with it; any other such loss
-is a finding (I9, I10). Runs that are not strict report their losses and find none. Without ELR any loss can cost
-acknowledged records, as a member of the ISR leads on without them (KIP-966): a strict run then loses none. All four
-kinds of options have sound rules: the newest release without the weaknesses that it has itself, which are scenarios
-(S99, S100).
-
-Example:
+A strict run keeps the number of replicas that lost records at the same time below min.insync.replicas: a record that
+was acknowledged with acks=all is then lost only to an election that a setting or rule allows, and is reported with it;
+any other such loss is a finding (I9, I10). Without ELR a strict run loses none, as a member of the ISR leads on without
+them (KIP-966). All four kinds of options have the newest release's rules without its own weaknesses (S99, S100).
 
 >>> from replication.simulation import swarm
 >>> swarm(7, DurationMs(600_000)) == swarm(7, DurationMs(600_000))

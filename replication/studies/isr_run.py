@@ -1,12 +1,8 @@
 """Run one simulation of Kafka's replication under a study's failures, and return its measures.
 
-Constraints: each broker draws its failures from its own stream of the seed, so that runs of one seed that differ in
-anything but the failures' own parameters see the same failures. Nothing fails in the first seconds, in which partitions
-are created. All of the simulation's checks are on, and a broken invariant is said in the row. Runs are not strict:
-failures strike as they are drawn, also those that take more replicas than min.insync.replicas covers.
-
-Source: ours; common random numbers are a standard technique of simulation studies (Law, Simulation Modeling and
-Analysis, chapter 11).
+Each broker draws its failures from its own stream of the seed, so that runs of one seed see the same failures (common
+random numbers). Runs are not strict: failures strike as they are drawn, also those that take more replicas than
+min.insync.replicas covers.
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
 """Run a log on a majority quorum under the failures of a study: a quorum of `factor` voters for each partition.
 
-The protocol's outcome is taken for granted (`explore --model quorum` searches the protocol itself): a record is
-committed once a majority has flushed it, from the leader's first record on. A leader that stops, or has no majority any
-more, is followed by the running voter with the longest log, once the fetch timeout and a drawn backoff have passed. A
-voter flushes before it answers; one that has lost its disk does not count until it has caught up again.
-
-Constraints: the failures are those that Kafka's replication sees with the same seed. At the end everything is repaired;
-what was acknowledged and is not in the leader's log is lost. A committed record that an election cuts although no disk
-was lost is a finding.
+A record is committed once a majority has flushed it, from the leader's first record on. A leader that stops, or has no
+majority any more, is followed by the running voter with the longest log, once the fetch timeout and a drawn backoff
+have passed. A voter flushes before it answers; one that has lost its disk does not count until it has caught up again.
+A committed record that an election cuts although no disk was lost is a finding.
 
 Source: Ongaro, Ousterhout, In Search of an Understandable Consensus Algorithm (2014); KIP-595, KIP-853;
 controller.quorum.fetch.timeout.ms 2000 and controller.quorum.election.backoff.max.ms 1000 of QuorumConfig, 4.4.0.

@@ -1,17 +1,13 @@
 """Run cells of parameters times seeds, a row for each run, and summarise the rows of each cell; the shipped studies.
 
-Constraints: an impossible cell, and an exception of a model or a policy, are rows with their reason, so that as many
-rows come out as runs go in. A row depends on its parameters and seed alone. A share is the sum over a cell's runs of
-what is counted by the sum of what it is counted of; other columns are means over runs. The interval of 95 % comes from
-how runs differ.
-
-Example:
+An impossible cell, and an exception of a model or a policy, are rows with their reason. A share is the sum over a
+cell's runs of what is counted by the sum of what it is counted of; other columns are means over runs.
 
 >>> study = Study(name="tiny", title="Tiny", fixed={"minutes": 0.5}, cells=grid(acks=["all", "1"]), seeds=1)
 >>> [(row["cell"], row["status"], row["lost_all"]) for row in rows_of(study, jobs=1)]
 [(0, 'done', 0), (1, 'done', 0)]
 
-Source: Cochran, Sampling Techniques, 3rd edition, section 2.11, for the interval.
+Source: Cochran, Sampling Techniques, 3rd edition, section 2.11, for the interval of 95 %.
 """
 
 from __future__ import annotations

@@ -1,13 +1,8 @@
 """Run an application under drawn faults on virtual time, seed after seed, and shrink the faults that break it.
 
-What it decides: which seeds are broken: an invariant of the cluster, a record acknowledged with acks=all that is gone
+`main(kafka)`, a coroutine function, runs until it returns, at most the given minutes, on the cluster that `CLUSTER` of
+its module describes. A seed is broken by an invariant of the cluster, a record acknowledged with acks=all that is gone
 without an election that the settings allow, or an error that the application raised.
-
-How: `main(kafka)`, a coroutine function of the application, runs until it returns, at most the given minutes, on the
-cluster that `CLUSTER` of its module describes, a `ClusterSpec`, or on three brokers. Then all faults end, the cluster
-recovers, and what it acknowledged is looked for. Faults strike from the third second on.
-
-Source: ours.
 """
 
 from __future__ import annotations

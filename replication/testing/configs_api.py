@@ -1,13 +1,7 @@
 """Serve DescribeConfigs and IncrementalAlterConfigs of topics, brokers and groups.
 
-What it decides: which value of a setting is in force, and where it comes from: the topic, this broker or all brokers as
-they were altered, the broker's own file, or Kafka's default. The names and defaults are those of `broker.config`.
-
-How: altered settings are kept with the topic, or by the name of the broker ("" for all). Those of a topic that the
-model heeds take effect: min.insync.replicas and unclean.leader.election.enable go to the controller, what a log reads
-to the logs. The others are stored and shown.
-
-Left out: settings of client metrics, broker loggers, and the documentation texts.
+Altered settings are kept with the topic, or by the name of the broker ("" for all). min.insync.replicas and
+unclean.leader.election.enable go to the controller, what a log reads to the logs; the others are stored and shown.
 
 Source: Kafka core ConfigHelper, ConfigAdminManager, DynamicBrokerConfig; metadata ConfigurationControlManager; 4.4.0.
 """

@@ -1,13 +1,7 @@
 """Answer the requests of real clients on one broker: a hosted role that speaks Kafka's protocol.
 
-What it decides: which handler takes a request, and when a request that waits (a fetch, a write, a group's join, a new
-topic) is answered.
-
-Constraints: a connection has one request under way, as Kafka mutes a channel until it has answered; so responses keep
-the order of requests. A broker answers from its own metadata, which may be old. What waits ends with the process.
-
-How: each handler answers at once, or leaves a `Waiting` behind, which is asked again after every event of the broker
-whether it is done, and at its deadline. Writes and requests of groups wait for a message with their number.
+A connection has one request under way, as Kafka mutes a channel until it has answered. Each handler answers at once, or
+leaves a `Waiting` behind, which is asked again after every event of the broker whether it is done, and at its deadline.
 
 Source: Kafka core KafkaApis, SocketServer.processNewResponses, DelayedFetch, DelayedOperationPurgatory; 4.4.0.
 """

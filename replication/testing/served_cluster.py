@@ -1,14 +1,7 @@
 """Run a simulated cluster whose clients are real ones, on whatever clock its driver has.
 
-What it decides: nothing of Kafka's; it joins the parts: a simulation without clients of its own, a gateway and a group
-coordinator on each broker, topics, connections, and the clients' writes for the checkers.
-
-How: a driver calls `advance` with the time in ms since the start, hands over frames, and asks when the next event is.
-`virtual` drives it from an event loop whose clock is the simulation's, `sockets` from one of real time.
-
-Left out: reads of real clients are not checked; only what they wrote is.
-
-Source: ours.
+A driver calls `advance` with the time in ms since the start, hands over frames, and asks when the next event is:
+`virtual` from an event loop whose clock is the simulation's, `sockets` from one of real time. Reads are not checked.
 """
 
 from __future__ import annotations

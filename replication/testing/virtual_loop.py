@@ -1,13 +1,9 @@
 """Run an asyncio program on the clock of a simulated cluster: an event loop that never waits.
 
-What it decides: when time moves. As long as a callback is ready time stands still but for a microsecond a turn, which
-keeps a program that polls for a shorter time from spinning for ever; when none is ready, the loop runs the cluster up
-to its next event or the program's next timer, whichever is first.
-
-Constraints: equal programs and seeds give equal runs. Futures and tasks hash by serial number, as `asyncio.wait` walks
-sets; `time` and `random` of the process are the loop's while it runs. A program that walks sets of texts by itself also
-needs one PYTHONHASHSEED. What cannot be virtual is refused: threads,
-subprocesses, signals, and sockets to anything but the cluster.
+While a callback is ready time stands still but for a microsecond a turn; when none is, the loop runs the cluster up to
+its next event or the program's next timer. Futures and tasks hash by serial number, as `asyncio.wait` walks sets;
+`time` and `random` of the process are the loop's while it runs. A program that walks sets of texts by itself also needs
+one PYTHONHASHSEED. Threads, subprocesses, signals, and sockets to anything but the cluster are refused.
 
 Source: ours; the pieces are those of asyncio's BaseEventLoop.
 """

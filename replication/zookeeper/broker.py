@@ -1,13 +1,10 @@
 """Model a broker of the ZooKeeper era: it applies the controller's requests, and may be the controller itself.
 
-Constraints: a request with an older controller epoch than the newest known, for an earlier broker epoch or of an older
-leader epoch changes nothing. The controller sends each broker its own requests, and they may arrive in any order: a
-broker knows the last request that it received for a partition, not the controller's last decision. This is the weakness
-of ZooKeeper mode, and the reason why replicas check leader epochs in each other's requests.
-
-How: every broker tries to create the znode /controller; one succeeds. A watch that fires, or a due heartbeat, makes the
-controller read the znodes again. A broker that wants to stop sends ControlledShutdown with each heartbeat; once the
-controller agrees, or after `STOP_ATTEMPTS_MAX` requests, it ends its session.
+The controller sends each broker its own requests, and they may arrive in any order: a broker knows the last request
+that it received for a partition, not the controller's last decision. This is the weakness of ZooKeeper mode, and the
+reason why replicas check leader epochs in each other's requests. Every broker tries to create the znode /controller;
+one succeeds, and reads the znodes again when a watch fires or a heartbeat is due. A broker that wants to stop sends
+ControlledShutdown with each heartbeat, `STOP_ATTEMPTS_MAX` times at most.
 
 Source: Kafka core KafkaController, KafkaServer.controlledShutdown, ControllerChannelManager and
 ReplicaManager.becomeLeaderOrFollower and stopReplicas, 2.8; KIP-380, KIP-570.

@@ -1,7 +1,4 @@
-"""Define the messages of ZooKeeper mode between brokers, the controller and ZooKeeper.
-
-Constraints: values are frozen. A broker epoch identifies a session: it is the transaction that created the broker's
-znode.
+"""Define the messages of ZooKeeper mode; a broker epoch identifies a session, the transaction that created its znode.
 
 Source: Kafka LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaRequest, ControlledShutdownRequest,
 KafkaZkClient and KafkaController, 2.8; Apache ZooKeeper Programmer's Guide (ephemeral nodes, versions, watches).

@@ -1,10 +1,7 @@
 """Elect leaders as the ZooKeeper-era controller does: four strategies (PartitionLeaderElectionAlgorithms).
 
-What it decides: which replica leads, by the occasion; the change of the partition that follows from it is made by
-`replication.rules.partition_change`.
-
-Constraints: the elected replica is in sync, except for an offline partition whose topic allows an unclean election. An
-election without a result writes nothing. Ties are decided by the order of the assignment.
+The elected replica is in sync, except for an offline partition whose topic allows an unclean election. An election
+without a result writes nothing. Ties are decided by the order of the assignment.
 
 Source: Kafka core controller Election and PartitionLeaderElectionAlgorithms, KafkaController.
 moveReassignedPartitionLeaderIfRequired, 2.8 and 4.3.1.

@@ -1,20 +1,10 @@
 """Settle contradictory claims on partitions, and choose between the two sticky algorithms.
 
-What it decides: the partitions that each member is taken to hold now, out of what all claim; which ones several
-claim in the same generation, so that nobody is believed; and whether all members subscribe to the same topics.
-
-How:
 Members are walked in the order of Java's map. The first to claim a partition has it. A later claimant compares the
 generation in its state with the generation in the earlier one's *subscription*: equal, and nobody holds the
-partition any more; higher, and it takes the partition over; lower, and it is passed over. A claim in an old generation
-that nobody disputes stands. Claims on topics that nobody subscribes to, or without metadata, do not count.
-
-Subscriptions are compared with the first that is not empty; empty ones before it are not looked at, and one that names
-a topic twice equals no other. With `corrected`, every member is compared, as sets.
-
-Cost: claims.
-
-Example: a and b both claim t-0 in generation 3: t-0 is contested and neither holds it.
+partition any more; higher, and it takes the partition over; lower, and it is passed over. Claims on topics that nobody
+subscribes to, or without metadata, do not count. Subscriptions are compared with the first that is not empty; empty
+ones before it are not looked at. With `corrected`, every member is compared, as sets.
 
 Source: AbstractStickyAssignor.allSubscriptionsEqual, 4.3.1.
 """

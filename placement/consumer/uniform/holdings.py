@@ -1,14 +1,10 @@
 """Order the partitions of each member as the group coordinator's HashMap and HashSets iterate.
 
-What it decides: in which order the homogeneous uniform assignor meets a member's partitions, and so which of them it
-takes away when the member holds too many.
-
-How: the coordinator keeps a member's partitions in a HashMap from topic ids to HashSets of numbers, both filled from
-the record of its target assignment, in the order in which that lists them. A set made from n numbers has a table for
-n, so that a number beyond the table comes before smaller ones. Keys of one bin stand in the order in which they were
-put in, also after the table has grown; a bin of more than eight is a tree, and its member's row is walked by
-`placement.consumer.uniform.records`. Where the record is not known, its topics stand in the order of the set of
-subscribed topics (`topic_order`), with topics that are no longer subscribed behind them, and numbers ascend.
+The coordinator keeps a member's partitions in a HashMap from topic ids to HashSets of numbers, both filled from the
+record of its target assignment. A set made from n numbers has a table for n, so that a number beyond the table comes
+before smaller ones; keys of one bin stand in the order in which they were put in; a bin of more than eight is a tree,
+and its member's row is walked by records.py. Where the record is not known, its topics stand in the order of the set of
+subscribed topics (`topic_order`), and numbers ascend.
 
 Source: org.apache.kafka.coordinator.group.modern.Assignment.fromRecord and modern.TopicIds, 4.3.1 and 4.4.0;
 java.util.HashMap, Java 17.

@@ -1,9 +1,7 @@
 """Order one member's partitions as the record of its target assignment lists them, key by key in Java's tables.
 
-What it decides: the order of a member's next record. The coordinator puts topics and numbers of the last record into a
-HashMap of HashSets; the assignor copies it, takes out what the member loses and puts in what it gains; a topic gained
-goes in by `computeIfAbsent`, in front of its bin. The record lists what is then walked. Where the member gains and
-loses nothing, no record is written.
+The coordinator puts topics and numbers of the last record into a HashMap of HashSets; the assignor copies it, takes out
+what the member loses and puts in what it gains; a topic gained goes in by `computeIfAbsent`, in front of its bin.
 
 Source: org.apache.kafka.coordinator.group.assignor.AssignorHelpers (deepCopyAssignment) and
 UniformHomogeneousAssignmentBuilder, modern.Assignment.fromRecord, 4.3.1 and 4.4.0; java.util.HashMap, Java 17.

@@ -1,10 +1,8 @@
 """Run a scenario's group on a cluster of one broker without faults, and report what its rebalances cost.
 
-Constraints: scenario time 0 is START_MS of the cluster, when its partitions have a leader. Members read a feed of a
-constant rate instead of partitions, so that a long run costs no logs. ELR is off: a broker that was killed may lead its
-only replica again.
-
-Source: ours; names of latencies and of rebalance counts are those of Java's consumer metrics.
+Scenario time 0 is START_MS of the cluster, when its partitions have a leader. Members read a feed of a constant rate
+instead of partitions. ELR is off: a broker that was killed may lead its only replica again. Names of latencies and of
+rebalance counts are those of Java's consumer metrics.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
 """Count what a group's rebalances cost: owners over time, moves, departures, generations.
 
-Constraints:
-- A partition is unowned while no living process owns it, counted from its first owner on.
-- A move is a partition whose next owner is another member than its last one. A return is a partition that its owner
-  gave up and got again, with no owner between: the owner could have kept it.
-- The least number of moves is counted between two moments at which the group was settled (every partition owned, by
-  living members): the partitions that the most even assignment at the second moment cannot leave where they were.
+A partition is unowned while no living process owns it, from its first owner on. A return is a partition that its owner
+gave up and got again, with no owner between. The least number of moves is counted between two moments at which the
+group was settled: the partitions that the most even assignment at the second cannot leave where they were.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
 """Define a scenario of one group as data, the same for every protocol, and read one from JSON.
 
-Constraints: names of members are distinct; an event names a member of the scenario, a topic, or nothing. A scenario
-starts at 0 and ends after `duration_ms`. `brokerside groups simulate --help` shows a file: a member may have
-`instance_id`, `rack`, `revoke_ms`, `poll_ms`, `max_poll_interval_ms` and `remembers_partitions`, the scenario
-`records_per_second` (of each partition) and `restart_ms`. A key that the format does not have is refused, so that no
-mistake stays unnoticed; numbers and the size of the text are bounded.
+`brokerside groups simulate --help` shows a file. A key that the format does not have is refused, so that no mistake
+stays unnoticed; numbers and the size of the text are bounded.
 """
 
 from __future__ import annotations

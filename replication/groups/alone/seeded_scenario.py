@@ -1,10 +1,6 @@
 """Draw a scenario from a seed: which members join, leave, crash, stop polling and come back, and when.
 
-Constraints: at least one member runs at any time. In the first minute members only start, and in the last three
-minutes nothing happens, so that the group can settle. Every third member is static. A process that crashed or closed is
-started again.
-
-Example:
+At least one member runs at any time. In the first minute members only start, and in the last three nothing happens.
 
     >>> scenario = seeded_scenario(1, Shape(members=4, partitions=12))
     >>> len(scenario.members), scenario.topics, str(scenario.events[0])

@@ -1,14 +1,9 @@
 """Model a consumer of the classic protocol, eager or cooperative, after Kafka's Java client.
 
-Constraints: an eager member owns nothing while it joins; cooperative members give up only what another member gets
-(KIP-429), and then join once more. A member that the coordinator does not know loses its partitions without a commit.
-
-How: a rebalance begins at a poll: commit positions, give up partitions (all, or those of topics no longer subscribed),
-join. The leader assigns by the assignor that the coordinator chose. The assignment takes effect at a poll.
-Heartbeats stop while the member joins. A leader compares partition counts every metadata.max.age.ms, and joins again
-when they have changed. The member's states are a table.
-
-Left out: topics by pattern, more than one protocol type, reasons.
+A rebalance begins at a poll: commit positions, give up partitions (all, or those of topics no longer subscribed), join.
+A cooperative member gives up only what another member gets (KIP-429), and then joins once more. A member that the
+coordinator does not know loses its partitions without a commit. Heartbeats stop while the member joins. A leader
+compares partition counts every metadata.max.age.ms, and joins again when they have changed.
 
 Source: AbstractCoordinator, ConsumerCoordinator, Heartbeat, 4.3.1.
 """

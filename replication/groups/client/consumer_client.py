@@ -1,17 +1,11 @@
 """Model a consumer of the consumer protocol (KIP-848) after Kafka's Java client; it sends only heartbeats.
 
-Constraints: partitions to revoke are committed and given up before they are reported as released; reading all others
-goes on. One heartbeat is under way at a time, and one reconciliation; a target that arrives meanwhile is taken up
-after it. A fenced member loses all partitions without a commit, and joins again with epoch 0 under its member id. With
-a rebalance listener it owns them until the listener has returned: who is fenced, or left because the application did
-not poll, calls onPartitionsLost on the application's thread (transitionToFenced, transitionToStale).
-
-How: a heartbeat is sent every interval that the coordinator named, and at once to join, to leave, or to report an
-assignment that is now owned. Fields are sent when they change, all of them when joining and after an error. To
-reconcile: stop reading the partitions that are no longer assigned, commit, give them up, then own the rest. All this
-goes on beside the application, unless it has a rebalance listener (`revoke_ms`), which is called at its next poll.
-
-Left out: client-side assignors, subscriptions by pattern, jitter of the backoff.
+Partitions to revoke are committed and given up before they are reported as released; reading all others goes on. One
+heartbeat is under way at a time, and one reconciliation. A fenced member loses all partitions without a commit, and
+joins again with epoch 0 under its member id; with a rebalance listener (`revoke_ms`) it owns them until the listener,
+called at the application's next poll, has returned. A heartbeat is sent every interval that the coordinator named, and
+at once to join, to leave, or to report an assignment that is now owned. Fields are sent when they change, all of them
+when joining and after an error.
 
 Source: AbstractMembershipManager, ConsumerMembershipManager, AbstractHeartbeatRequestManager,
 ConsumerHeartbeatRequestManager and CommitRequestManager, MemberState, 4.3.1; KIP-848.
