@@ -1,32 +1,20 @@
 """Decide the registration state of a broker as the controller sees it, and which process may register an id.
 
-What it decides: whether a broker counts as alive: only an unfenced one gets leaderships.
+Goals, most important first: two processes never hold one broker id at a time; a silent broker loses its leaderships; a
+stopping broker hands them over first. What the tables do not list is refused and changes nothing.
 
-Goals, most important first: two processes never hold one broker id at a time; a silent broker loses
-its leaderships; a stopping broker hands them over first.
+How (KRaft): a broker registers, starts fenced, and reports every 2 s. It is unfenced once it has read the metadata log
+up to its own registration; it is fenced when it is silent for 9 s or asks for it. A broker that wants to stop and still
+leads goes through controlled shutdown: it may stop when it leads nothing and every active broker has read the metadata
+that says so. What a heartbeat says, and what the controller knows when it arrives, make one input (`heartbeat_input`).
 
-Constraints: what the tables do not list is refused and changes nothing. Fencing never changes the
-broker's epoch; a new incarnation always gets a greater one.
-
-How (KRaft): a broker registers, starts fenced, and reports every 2 s. It is unfenced once it has read
-the metadata log up to its own registration; it is fenced when it is silent for 9 s or asks for it. A
-broker that wants to stop and still leads goes through controlled shutdown: it may stop when it leads
-nothing and every active broker has read the metadata that says so. What a heartbeat says, and what the
-controller knows when it arrives, together make one input (`heartbeat_input`).
-
-The older mode (ZooKeeper, until 3.9): a broker is alive while its ephemeral node is there. There is no
-fencing: a broker that lost its connection counts as alive until its session expires.
-
-Example:
+The older mode (ZooKeeper, until 3.9): a broker is alive while its ephemeral node is there. There is no fencing: a
+broker that lost its connection counts as alive until its session expires.
 
     >>> broker_step(BrokerState.FENCED, BrokerInput.HEARTBEAT_CAUGHT_UP)
     <BrokerState.UNFENCED: 3>
     >>> broker_step(BrokerState.FENCED, BrokerInput.HEARTBEAT_BEHIND)
     <BrokerState.FENCED: 2>
-
-Left out: a heartbeat that no longer wants the shutdown it asked for (Kafka's broker never sends one);
-a heartbeat with an epoch not registered, which is refused as STALE_BROKER_EPOCH before any state is
-looked at; the broker's own view (STARTING, RECOVERY, RUNNING), which changes nothing for the others.
 
 Source: Kafka 4.0 metadata BrokerHeartbeatManager.calculateNextBrokerState, BrokerControlState and
 ClusterControlManager.registerBroker; KIP-631, KIP-841; for ZooKeeper KafkaZkClient.registerBroker and KIP-380.

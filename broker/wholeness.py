@@ -1,21 +1,12 @@
 """Decide whether a dump lists every partition of its cluster, and say in sentences what is missing.
 
-What it decides: a dump is whole unless it
-
-- is filtered, as by --under-replicated-partitions, or lists topics alone (its reader says so);
-- lists another number of a topic's partitions than the topic's line declares;
-- lists partitions of a topic that no line declares, where the lines of other topics do: its beginning is cut off;
-- lists another number of replicas of a topic's first partition than the topic's ReplicationFactor;
-- has a row that could not be read, other than one that repeats a row.
+A dump is whole unless it is filtered (its reader says so); lists another number of a topic's partitions than the
+topic's line declares, or partitions of a topic that no line declares where the lines of other topics do; lists another
+number of replicas of a topic's first partition than the topic's ReplicationFactor (replicas being added not counted;
+releases before 2.5 counted them); or has a row that could not be read. One cut off between two topics looks whole.
 
 Who refuses: plan, impact, outage, roll and compare (status 2; --partial goes on), and groups assign --topics (status 2,
 without --partial). `report` leaves out advice; a question that needs every partition, also by --ask, gives no answer.
-
-Constraints: kafka-topics prints the factor of the first partition, replicas being added not counted (releases before
-2.5 counted them). Other partitions may have other factors after a reassignment. A dump that is cut off between two
-topics looks whole.
-
-Example: topic orders declares 8 partitions, and one is listed.
 
     >>> missing_of(["orders"], [(8, None)], np.array([0]), np.array([0]), np.array([[1, 2]]))
     ('orders declares 8 partitions, 1 is listed',)

@@ -1,13 +1,10 @@
 """Share work on many items among processes, and take the results in order.
 
-Goals, most important first: the results are the same for any number of processes, and so is what a command prints; an
-interrupt ends all processes, after what they had begun was undone; little work is done in this process, at once.
-
-How: a ProcessPoolExecutor takes items in runs of similar cost, and only a few runs ahead of the result that is waited
-for, so that results do not pile up. A fork server starts the processes: NumPy has threads of its own, and a lock that
-another thread holds would never be released in a fork. Signals are blocked while processes start or end. In a worker
-the first SIGINT or SIGTERM raises KeyboardInterrupt if it works, and later ones do not cut short how the work is
-undone; when its parent is gone, a worker interrupts itself.
+The results are the same for any number of processes, an interrupt ends all of them after what they had begun was
+undone, and little work is done in this process. A ProcessPoolExecutor takes items in runs of similar cost, a few runs
+ahead of the result that is waited for. A fork server starts the processes: NumPy has threads of its own, and a lock
+that another thread holds would never be released in a fork. Signals are blocked while processes start or end; when its
+parent is gone, a worker interrupts itself.
 """
 
 from __future__ import annotations

@@ -1,14 +1,9 @@
 """Model a broker's request path, from socket to log and back, as discrete events (Reactor pattern).
 
-How:
-An acceptor deals connections to the processors in turn. A processor reads a request, mutes its socket and
-puts the request into the one queue all handlers share; while that queue is full it stands still, and with it
-every connection it has. A handler works on the request; then it is answered, or waits in the purgatory
-until its records are committed, until there is data, or until its time is over. The response goes to the
-queue of the processor that read it; responses come before reading. Sent, it unmutes the socket.
-
-Left out: the 20 connections that may wait for one processor, TLS, quotas,
-several listeners, bytes: costs are given by request.
+An acceptor deals connections to the processors in turn. A processor reads a request, mutes its socket and puts the
+request into the one queue all handlers share; while that queue is full it stands still. A handler works on the request;
+then it is answered, or waits in the purgatory. The response goes to the queue of the processor that read it; responses
+come before reading. Sent, it unmutes the socket. Left out: TLS, quotas, several listeners, bytes.
 
 Source: kafka.network.SocketServer, RequestChannel, kafka.server.KafkaRequestHandlerPool, DelayedProduce and
 DelayedFetch, 4.0.

@@ -1,11 +1,8 @@
-"""Describe Kafka's messages as data: fields with a kind, versions, a tag and a default.
+"""Describe Kafka's messages as data: one `Field` per line in wire order, with a kind, versions, a tag and a default.
 
-What it decides: the form of the tables of messages, one `Field` per line in wire order; and the Python types of values:
-whole numbers are int, `float64` is float, `uuid` is the 22 characters that Kafka prints, arrays are tuples, structures
-are mappings by the field's name in Kafka's JSON.
-
-How: from a message's first flexible version on (KIP-482) a length is an unsigned varint of the size plus one, 0 for
-null, and every structure ends with tagged fields. Before, lengths have 16 bits (strings) or 32, and -1 is null.
+Whole numbers are int, `float64` is float, `uuid` is the 22 characters that Kafka prints, arrays are tuples, structures
+are mappings by the field's name in Kafka's JSON. From a message's first flexible version on (KIP-482) a length is an
+unsigned varint of the size plus one, 0 for null, and every structure ends with tagged fields.
 
 Source: the *.json files of Kafka's message generator, their README, and KIP-482.
 """

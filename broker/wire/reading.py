@@ -1,19 +1,13 @@
 """Read Kafka's messages of any version, flexible or not.
 
-What it decides: the values of a message, and which bytes are refused. A structure is its untagged fields in order; in a
-flexible version then the number of tagged fields, each with tag, size and value.
-
 Goals, most important first:
 1. What Kafka reads means the same here, and what Kafka's generated code refuses is refused.
 2. Nothing is taken before it is known to be there: a length beyond the bytes that are left is damage.
 3. A record takes some microseconds, since a log has millions: each version of a message is planned once.
 
-Constraints: unknown tags are skipped; an element of an array is never null. An error names what is wrong here and the
-byte, and has the message of Kafka's exception, which its tools print: None where that has none, as when bytes end.
-A strict reader also refuses what Kafka lets pass: tags that do not ascend, and a tagged value that its size does not
-fit. One that is not strict refuses nested structures of an unknown version, as Kafka's tools do.
-
-Example:
+An error names what is wrong here and the byte, and has the message of Kafka's exception, which its tools print: None
+where that has none. A strict reader also refuses what Kafka lets pass: tags that do not ascend, and a tagged value that
+its size does not fit. One that is not strict refuses nested structures of an unknown version, as Kafka's tools do.
 
     >>> from broker.wire.fields import Field, Kind, Message
     >>> topic = Message("Topic", 1, 1, (Field("name", Kind.STRING), Field("count", Kind.INT32, since=1)))

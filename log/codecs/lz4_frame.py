@@ -1,12 +1,9 @@
 """Write and read LZ4 frames as Kafka does, around a library's raw blocks.
 
-Kafka's own reader and writer of frames are narrower than the format: blocks are independent and of 64 KiB, dictionaries
-are unknown, and the content's checksum is not read. Wheels' frame functions take more and write other descriptors.
-
-A frame is the magic 04 22 4d 18, flags, block size code (4..7: 64 KiB to 4 MiB), perhaps 8 bytes of content size, one
-byte of header checksum; then blocks of size int32 little-endian (top bit: stored as is), until size 0. Magic 0 hashes
-the wrong bytes for the header checksum (the frame's magic too), and its readers do not check it (KAFKA-3160). A block
-of n bytes decompresses to at most 255·n + 16, so a tiny block does not cost a buffer of 4 MiB.
+Kafka's frames are narrower than the format: blocks are independent and of 64 KiB, dictionaries are unknown, and the
+content's checksum is not read; wheels' frame functions take more and write other descriptors. Magic 0 hashes the wrong
+bytes for the header checksum, and its readers do not check it (KAFKA-3160). A block of n bytes decompresses to at most
+255·n + 16, so a tiny block does not cost a buffer of 4 MiB.
 
     >>> bytes(compress_frame(b"", magic=2)).hex(" ")
     '04 22 4d 18 60 40 82 00 00 00 00'

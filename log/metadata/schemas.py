@@ -1,10 +1,8 @@
-"""Read the schemas of the records of internal topics from a table: metadata, control records, groups and others.
+"""Read the schemas of the records of internal topics from `messages.txt`: metadata, control records, groups and others.
 
-How: `messages.txt` has a section a topic, and of each message a line (its name, the number of its type, its highest
-version) above those of its fields: name, type, and, where it has them, its first version ("3+"), tag, "nullable", and
-default. "[]" is an array, "{}" a structure, whose fields are indented; "@" stands before the fields of a record's key.
-
-Example: messages("metadata")[RecordType.TOPIC_RECORD].fields[0].name == "name"
+Of each message it has a line (its name, the number of its type, its highest version) above those of its fields: name,
+type, and, where it has them, its first version ("3+"), tag, "nullable", and default. "[]" is an array, "{}" a
+structure, whose fields are indented; "@" stands before the fields of a record's key.
 
 Source: the messages of metadata, clients, group-coordinator, transaction-coordinator, share-coordinator and storage,
 4.3.1, and metadata of 4.4.0. ClearElrRecord came with release 4.0, cordoned directories with 4.3,

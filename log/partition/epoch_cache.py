@@ -1,12 +1,8 @@
 """Store the start offset of each leader epoch of a log.
 
-The file never misses an entry that the log's records show: an entry is on disk before its first record is. An entry
-that contradicts later ones drops them: the newest is believed, as it comes from the leader. An epoch that is assigned
-keeps its start offset unless a lower one is named. `assign` writes the file at once; a cut is written later, at
-`flush`, and whoever opens the log after a crash cuts again.
-
-Example: entries 0 from 0, 3 from 17, 9 from 40, log end 50. end_offset_for(9) is (9, 50), of 4 and 3 (3, 40), of -1 and
-10 nothing. After truncate_from_start(20) the entries are 3 from 20, 9 from 40; then end_offset_for(0) is (0, 20).
+An entry is on disk before its first record is. An entry that contradicts later ones drops them: the newest is believed,
+as it comes from the leader. `assign` writes the file at once; a cut is written later, at `flush`, and whoever opens the
+log after a crash cuts again.
 
 Source: Kafka storage/org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache, 4.0 (KIP-101, KIP-279,
 KAFKA-16541).

@@ -1,12 +1,9 @@
 """Store and search the entries of an offset or time index in a preallocated file.
 
-Entries are of one size, big-endian: a key that only grows and a value. A new file is reserved at the largest size,
-rounded down to whole entries, and full of zeros. An index that was there is taken to be full to its end: how many
-entries were valid before a crash is not stored, so that recovery has to rebuild it.
-
-The keys and values are decoded at the first look-up, into two arrays beside the file. Keys that only grow are searched
-by bisection. On damaged ones Kafka's search still ends somewhere, and where depends on its every step: it first looks
-whether the target lies in the last 8 KiB, the part that stays in the page cache. `slot_at_most` takes those steps.
+A new file is reserved at the largest size, and full of zeros. An index that was there is taken to be full to its end:
+how many entries were valid before a crash is not stored, so that recovery has to rebuild it. Keys that only grow are
+searched by bisection. On damaged ones Kafka's search still ends somewhere, and where depends on its every step: it
+first looks whether the target lies in the last 8 KiB. `slot_at_most` takes those steps.
 
 Source: Kafka storage/org.apache.kafka.storage.internals.log.AbstractIndex, 4.0.
 """

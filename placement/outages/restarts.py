@@ -1,11 +1,7 @@
 """Schedule restarts in as few batches as possible so that no partition falls under min.insync.replicas.
 
-How: first fit, fed with the batches of the schedule before in other orders (iterated greedy), gives a schedule; a
-constraint and a clique bound it from below. Where both differ the gap is printed; `check_schedule`
-confirms both sides without any of this.
-
-Example: three brokers that share a partition of min.insync.replicas 2 restart one by one; with min.insync.replicas 1
-two may restart together.
+First fit, fed with the batches of the schedule before in other orders (iterated greedy), gives a schedule; a constraint
+and a clique bound it from below. Where both differ the gap is printed; `check_schedule` confirms both sides.
 
     >>> from broker.cluster import PartitionTable, TopicView
     >>> table = PartitionTable(topic_index=[0], partition_ids=[0], replicas=[[1, 2, 3]])

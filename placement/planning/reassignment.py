@@ -1,14 +1,9 @@
 """Hold target replicas for some partitions of a view: the value that plans, readers and what-ifs exchange.
 
-Constraints, checked when a reassignment is made: rows are partitions of the view, each at most once; every target has a
-replica, and names only brokers of the view, each once; -1 pads short rows at their end.
-
-How: a target is compared with the replicas that the view lists. In a view taken during another reassignment these are
-that reassignment's target followed by the replicas that it removes, which is what Kafka compares with as well. A new
-replica is copied from the leader, so its bytes are those of the leader's replica, and they leave the leader's broker.
-Where a partition has no leader, or the view does not name one, the first current replica stands for it.
-
-Example: one partition on brokers 1 and 2 that moves to brokers 3 and 2; broker 3 gains a replica, broker 1 loses one:
+Checked when one is made: rows are partitions of the view, each at most once; every target has a replica, and names only
+brokers of the view, each once; -1 pads short rows. In a view taken during another reassignment the replicas listed are
+that one's target followed by those that it removes, which is what Kafka compares with as well. A new replica is copied
+from the leader, or, where none is named, the first current replica.
 
 >>> from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 >>> view = ClusterView.build(

@@ -1,19 +1,11 @@
 """Compute how often a cluster loses data: copysets, scatter widths, simulated years, closed forms.
 
-What it decides, for the partitions of each number of replicas:
-
-    copysets             how many sets of brokers hold all replicas of a partition, beside the fewest possible
-    simulated            losses a year by independent losses of brokers, and by power cuts, over simulated years
-    closed form          the same for independent losses, without a draw
-    takeover             how much of a lost broker's leaders one other broker takes over
-    unflushed            how many partitions lose the records of their last seconds in a year: Kafka acknowledges a
-                         record once it is in the page cache of the in-sync replicas
-
-All brokers are good and all replicas in sync at the beginning. Brokers are replaced under their own ids, so a larger
-scatter width does not shorten `replace_hours`: that is an input. Unflushed records are lost where all replicas lose
-power at one time: in every power cut, and in an outage of a rack by power that holds all replicas of a partition.
-`unflushed_loss_chance` is the share of such cuts that lose acknowledged records; tests/benchmarks/unflushed.py measures
-it on simulated clusters.
+By the number of replicas: the sets of brokers that hold all replicas of a partition, beside the fewest possible; losses
+a year by independent losses of brokers, simulated and in closed form, and by power cuts; how much of a lost broker's
+leaders one other takes over; and how many partitions lose the records of their last seconds in a year, as Kafka
+acknowledges a record once it is in the page cache of the in-sync replicas. `unflushed_loss_chance` is the share of
+power cuts that lose acknowledged records; tests/benchmarks/unflushed.py measures it on simulated clusters. Brokers are
+replaced under their own ids, so that a larger scatter width does not shorten `replace_hours`.
 
 Example: a ring of four pairs, where a lost broker's neighbour takes over all that it led:
     >>> from broker.cluster import ClusterView, PartitionTable, TopicView
@@ -24,8 +16,7 @@ Example: a ring of four pairs, where a lost broker's neighbour takes over all th
     >>> found.copysets.copyset_count, found.takeover_share_mean, found.losses_per_year_closed_form > 0
     (4, 1.0, True)
 
-Source: Cidon et al., USENIX ATC 2013; KIP-966 for what Kafka promises of unflushed records; Cox, Renewal Theory, 1962,
-for the closed form.
+Source: Cidon et al., USENIX ATC 2013; KIP-966 for what Kafka promises of unflushed records; Cox, Renewal Theory, 1962.
 """
 
 from __future__ import annotations

@@ -37,6 +37,14 @@ class ScenarioContext:
     cluster: Cluster
     client: NodeId
 
+    def say(self, text: str) -> None:
+        """Write one line to the trace."""
+        self.cluster.trace.line(self.cluster.now_ms, text)
+
+    def ask(self, receiver: NodeId, request: Message) -> None:
+        """Let the client send a request."""
+        self.cluster.deliver(self.client, SendRequest(Address(receiver), request))
+
 
 class Operation(Protocol):
     """Define one operation of a scenario."""
@@ -64,9 +72,8 @@ class SendRecord:
         """Let the client send the record."""
         cluster = context.cluster
         acks = "all" if self.acks == ACKS_ALL else self.acks
-        text = f"value {len(cluster.history.writes)} is sent to broker {self.broker}, acks={acks}"
-        cluster.trace.line(cluster.now_ms, text)
-        context.cluster.deliver(context.client, SendWrite(NodeId(self.broker), self.partition, self.acks))
+        context.say(f"value {len(cluster.history.writes)} is sent to broker {self.broker}, acks={acks}")
+        cluster.deliver(context.client, SendWrite(NodeId(self.broker), self.partition, self.acks))
 
 
 @attrs.frozen
@@ -80,10 +87,8 @@ class FetchFrom:
 
     def perform(self, context: ScenarioContext) -> None:
         """Let the client send the fetch."""
-        text = f"a consumer asks broker {self.broker} for what is at offset {self.offset}"
-        context.cluster.trace.line(context.cluster.now_ms, text)
-        question = ConsumerFetch(self.partition, 0, Offset(self.offset))
-        context.cluster.deliver(context.client, SendRequest(Address(NodeId(self.broker)), question))
+        context.say(f"a consumer asks broker {self.broker} for what is at offset {self.offset}")
+        context.ask(NodeId(self.broker), ConsumerFetch(self.partition, 0, Offset(self.offset)))
 
 
 @attrs.frozen
@@ -96,10 +101,8 @@ class DeleteBelow:
 
     def perform(self, context: ScenarioContext) -> None:
         """Let the client send the request."""
-        text = f"broker {self.broker} is asked to delete what lies below offset {self.offset}"
-        context.cluster.trace.line(context.cluster.now_ms, text)
-        question = DeleteRecords(0, 0, Offset(self.offset))
-        context.cluster.deliver(context.client, SendRequest(Address(NodeId(self.broker)), question))
+        context.say(f"broker {self.broker} is asked to delete what lies below offset {self.offset}")
+        context.ask(NodeId(self.broker), DeleteRecords(0, 0, Offset(self.offset)))
 
 
 @attrs.frozen
@@ -111,8 +114,8 @@ class AskController:
 
     def perform(self, context: ScenarioContext) -> None:
         """Let the client send the request."""
-        context.cluster.trace.line(context.cluster.now_ms, f"the controller is asked: {self.message}")
-        context.cluster.deliver(context.client, SendRequest(Address(CONTROLLER), self.message))
+        context.say(f"the controller is asked: {self.message}")
+        context.ask(CONTROLLER, self.message)
 
 
 @attrs.frozen
@@ -133,12 +136,10 @@ class HoldMessages:
         """Let the network hold the messages."""
         sender = None if self.sender is None else NodeId(self.sender)
         receiver = None if self.receiver is None else NodeId(self.receiver)
-        hold = Hold(self.kind, TimeMs(self.until_ms), self.count_max, sender, receiver)
-        context.cluster.network.hold(hold)
+        context.cluster.network.hold(Hold(self.kind, TimeMs(self.until_ms), self.count_max, sender, receiver))
         who = "anybody" if sender is None else f"broker {sender}"
         whom = "anybody" if receiver is None else "the controller" if receiver == CONTROLLER else f"broker {receiver}"
-        text = f"messages {self.kind} from {who} to {whom} are held back until {self.until_ms} ms"
-        context.cluster.trace.line(context.cluster.now_ms, text)
+        context.say(f"messages {self.kind} from {who} to {whom} are held back until {self.until_ms} ms")
 
 
 @attrs.frozen
@@ -158,8 +159,7 @@ class LosePower:
             sizes = [_size_of_last(node.logs[partition].log, self.record_count) for partition in sorted(node.logs)]
             node.kill()
             lost = node.lose_tails(_Exactly(sizes))
-            text = f"broker {broker} loses power and {lost} bytes, down until {self.until_ms} ms"
-            cluster.trace.line(cluster.now_ms, text)
+            context.say(f"broker {broker} loses power and {lost} bytes, down until {self.until_ms} ms")
         cluster.at(self.until_ms, lambda: start_broker(cluster, broker))
 
 
@@ -176,7 +176,7 @@ class Crash:
         cluster, broker = context.cluster, BrokerId(self.broker)
         if cluster.nodes[broker].role is not None:
             cluster.nodes[broker].kill()
-            cluster.trace.line(cluster.now_ms, f"broker {broker} dies, down until {self.until_ms} ms")
+            context.say(f"broker {broker} dies, down until {self.until_ms} ms")
         cluster.at(self.until_ms, lambda: start_broker(cluster, broker))
 
 
@@ -195,8 +195,8 @@ class StartConsumer:
 
     def perform(self, context: ScenarioContext) -> None:
         """Write one line to the trace."""
-        text = f"a consumer reads, and {'checks' if self.checks else 'does not check'} its position at a new leader"
-        context.cluster.trace.line(context.cluster.now_ms, text)
+        checks = "checks" if self.checks else "does not check"
+        context.say(f"a consumer reads, and {checks} its position at a new leader")
 
 
 class _Exactly:
@@ -254,8 +254,7 @@ class DiskFault:
         node = cluster.nodes[broker]
         assert isinstance(node.storage, ArmedStorage)
         node.storage.arm(self.fault)
-        text = f"a disk of broker {broker} is about to fail: {self.fault.kind.value} at {self.fault.pattern}"
-        cluster.trace.line(cluster.now_ms, text)
+        context.say(f"a disk of broker {broker} is about to fail: {self.fault.kind.value} at {self.fault.pattern}")
 
         def end_without_disk(world: Cluster, receiver: NodeId, _message: Message, _out: Outbox) -> None:
             if receiver == NodeId(broker) and node.role is not None and node.has_no_disk:
@@ -280,8 +279,8 @@ class WrongTopicId:
         node = context.cluster.nodes[BrokerId(self.broker)]
         path = f"{node.directory_of(self.partition)}/{PARTITION_METADATA_FILE}"
         write_partition_metadata(node.storage, path, PartitionMetadata(topic_id_of(self.topic_id)))
-        text = f"on broker {self.broker} the log of partition {self.partition} now says it is of topic {self.topic_id}"
-        context.cluster.trace.line(context.cluster.now_ms, text)
+        of = f"the log of partition {self.partition} now says it is of topic {self.topic_id}"
+        context.say(f"on broker {self.broker} {of}")
 
 
 @attrs.frozen
@@ -295,8 +294,7 @@ class ZombieController:
         """Copy the controller, and let brokers ask the copy."""
         cluster = context.cluster
         cluster.former = FormerController(cluster.controller, frozenset(map(NodeId, cluster.nodes)), agrees=True)
-        text = f"another controller takes over; leaders still ask the former one until {self.until_ms} ms"
-        cluster.trace.line(cluster.now_ms, text)
+        context.say(f"another controller takes over; leaders still ask the former one until {self.until_ms} ms")
 
         def forget() -> None:
             cluster.former = None

@@ -15,30 +15,9 @@ from typing import TypeAlias
 import attrs
 
 from broker.error_codes import ErrorCode
-from broker.group.classic import (
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupRequest,
-    JoinGroupResponse,
-    LeaveGroupRequest,
-    LeaveGroupResponse,
-    SyncGroupRequest,
-    SyncGroupResponse,
-    Ticket,
-)
-from broker.group.consumer import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
-from broker.group.messages import (
-    DeleteGroupRequest,
-    DeleteGroupResponse,
-    FindCoordinatorRequest,
-    FindCoordinatorResponse,
-    OffsetCommitRequest,
-    OffsetCommitResponse,
-    OffsetDeleteRequest,
-    OffsetDeleteResponse,
-    OffsetFetchRequest,
-    OffsetFetchResponse,
-)
+from broker.group import service
+from broker.group.classic import Ticket
+from broker.group.messages import FindCoordinatorRequest, FindCoordinatorResponse
 from broker.ids import BrokerId, Offset, TopicPartition
 from broker.units import DurationMs
 
@@ -62,33 +41,8 @@ class Disconnected:
     """State that no response will come: the connection broke, or the request timed out."""
 
 
-Request: TypeAlias = (
-    JoinGroupRequest
-    | SyncGroupRequest
-    | HeartbeatRequest
-    | LeaveGroupRequest
-    | ConsumerGroupHeartbeatRequest
-    | OffsetCommitRequest
-    | OffsetFetchRequest
-    | DeleteGroupRequest
-    | OffsetDeleteRequest
-    | FindCoordinatorRequest
-    | TopicMetadataRequest
-)
-Response: TypeAlias = (
-    JoinGroupResponse
-    | SyncGroupResponse
-    | HeartbeatResponse
-    | LeaveGroupResponse
-    | ConsumerGroupHeartbeatResponse
-    | OffsetCommitResponse
-    | OffsetFetchResponse
-    | DeleteGroupResponse
-    | OffsetDeleteResponse
-    | FindCoordinatorResponse
-    | TopicMetadataResponse
-    | Disconnected
-)
+Request: TypeAlias = service.Request | FindCoordinatorRequest | TopicMetadataRequest
+Response: TypeAlias = service.Response | FindCoordinatorResponse | TopicMetadataResponse | Disconnected
 
 
 @attrs.frozen
