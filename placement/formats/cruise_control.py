@@ -1,4 +1,4 @@
-"""Read responses of Cruise Control's REST API, recognised by their content; keys differ between versions in case only.
+"""Read responses of Cruise Control's REST API, recognised by their content; keys match without case and punctuation.
 
 Rebalance answers hold the load before and after; each becomes a cluster, "NAME (before)" and "NAME (after)". /state
 is a view of no brokers, with facts. A /user_tasks envelope is opened and each originalResponse read by itself.
