@@ -1,4 +1,4 @@
-"""Turn members and their subscriptions into a group that Kafka's assignors assign, with racks.
+"""Turn members and their subscriptions into a group that Kafka's assignors assign, with racks; or draw such groups.
 
 A member's zone is its rack (`client.rack`). All racks that no broker has share one number, after those of the cluster's
 zones: every fetch from there crosses. Without `is_held_known` assignors see members that hold nothing.
@@ -8,7 +8,7 @@ Source: KIP-881 for racks in assignments; placement/consumer/group.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import attrs
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import Int32Array, Int64Array
-from broker.entropy import SplitMix64
+from broker.entropy import SplitMix64, derive
 from broker.errors import UsageError
 from broker.releases import NEWEST, Release
 from placement.consumer.group import Group, Member, Topic
@@ -112,3 +112,58 @@ def _racks(partitions: ZonedPartitions, rows: Int64Array) -> ReplicaRacks:
 
 def _names(zones: Sequence[str], bits: int) -> frozenset[str]:
     return frozenset(zone for place, zone in enumerate(zones) if bits >> place & 1)
+
+
+GROUP_COUNT_MAX = 1_000_000
+MEMBER_COUNT_MAX = 10_000
+
+
+@attrs.frozen
+class GroupPlan:
+    """Say how many groups there are, and how many members and topics each has."""
+
+    group_count: int
+    member_count: int
+    topic_count: int
+
+    def __attrs_post_init__(self) -> None:
+        if not 0 <= self.group_count <= GROUP_COUNT_MAX:
+            raise UsageError(f"{self.group_count} groups; allowed are 0 to {GROUP_COUNT_MAX}")
+        if not 1 <= self.member_count <= MEMBER_COUNT_MAX or self.topic_count < 1:
+            raise UsageError(
+                f"{self.member_count} members on {self.topic_count} topics; allowed are 1 to {MEMBER_COUNT_MAX} "
+                "members and 1 topic or more"
+            )
+
+
+def sample_groups(
+    partitions: ZonedPartitions, plan: GroupPlan, *, seed: int
+) -> Iterator[tuple[str, tuple[Member, ...]]]:
+    """Yield the name and the members of each group; none for a cluster without topics.
+
+    Members stand in the zones in turn, beginning with a drawn one; all subscribe to all of the group's drawn topics.
+    """
+    topics = [topic for topic in partitions.topics if len(partitions.rows_of(topic))]
+    if not topics:
+        return
+    for number in range(plan.group_count):
+        random = SplitMix64(derive(seed, number))
+        places = list(range(len(topics)))
+        wanted = min(plan.topic_count, len(places))
+        for place in range(wanted):  # The first steps of a shuffle.
+            other = place + random.next_int_bound(len(places) - place)
+            places[place], places[other] = places[other], places[place]
+        named = tuple(sorted(topics[place] for place in places[:wanted]))
+        first = random.next_int_bound(max(len(partitions.zones), 1))
+        name = f"group-{number:04d}"
+        yield (
+            name,
+            tuple(
+                Member(id=f"{name}-{one:03d}", topics=named, rack=_zone(partitions, first + one))
+                for one in range(plan.member_count)
+            ),
+        )
+
+
+def _zone(partitions: ZonedPartitions, place: int) -> str | None:
+    return partitions.zones[place % len(partitions.zones)] if partitions.zones else None

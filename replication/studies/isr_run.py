@@ -29,8 +29,7 @@ from replication.simulation.cluster import CREATE_MS, Cluster
 from replication.simulation.fault import Fault
 from replication.simulation.faults import QUIET_MS
 from replication.simulation.options import FaultKind
-from replication.studies.measures import SAMPLE_MS, Availability, Measures
-from replication.studies.parameters import ACKS, Parameters
+from replication.studies.parameters import ACKS, SAMPLE_MS, Availability, Measures, Parameters
 
 _BROKER_STREAM: Final = 31
 _RACK_STREAM: Final = 32

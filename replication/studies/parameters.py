@@ -1,6 +1,4 @@
-"""The parameters of one run of a study: names, defaults, and which combinations are possible.
-
-Example:
+"""The parameters of one run of a study, which combinations are possible, and what is counted in a run.
 
 >>> Parameters(factor=2, min_isr=3)
 Traceback (most recent call last):
@@ -12,7 +10,7 @@ Source: Kafka's topic and broker settings by their own names; failures and repai
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import attrs
@@ -148,3 +146,77 @@ def checked(name: str, found: Any) -> Any:
     if choices is not None and value not in choices:
         raise UsageError(f"{name} is {value!r}; allowed are {', '.join(choices)}")
     return value
+
+
+SAMPLE_MS: Final = 100
+"""How often availability is looked at, in ms of the virtual clock."""
+
+
+@attrs.define
+class Availability:
+    """Count the time of partitions, looked at every SAMPLE_MS: all of it, without a leader, and without writes."""
+
+    partition_ms: int = 0
+    leaderless_ms: int = 0
+    unavailable_ms: int = 0
+
+    def note(self, *, has_leader: bool, takes_writes: bool) -> None:
+        """Count SAMPLE_MS more of a partition's time, by whether it has a leader and takes writes."""
+        self.partition_ms += SAMPLE_MS
+        self.leaderless_ms += SAMPLE_MS * (not has_leader)
+        self.unavailable_ms += SAMPLE_MS * (not takes_writes)
+
+
+@attrs.frozen(kw_only=True)
+class Measures:
+    """Hold what was counted in one run.
+
+    Writes: `write_count`, `acked_all` and `acked_one` (acknowledged with acks=all and acks=1), of these lost `lost_all`
+    and `lost_one`; `lost_to_unclean`, `lost_to_last_known` and `lost_to_other` say to what election, the last also if
+    to none. `duplicate_count` counts values that stand in a log more than once.
+
+    Time: `unavailable_ms` is the time, summed over partitions, in which no write with the run's acks could have been
+    acknowledged; `leaderless_ms` that in which there was no leader; `partition_ms` all time. All in steps of SAMPLE_MS.
+    Latencies are from the first send to the acknowledgement, in ms, of acknowledged writes; -1 if there were none.
+
+    `clean_elections`, `elr_elections` and `unclean_elections` count elections of another leader by their kind, those of
+    the last known leader among the unclean; `failure_count` failures and restarts that were drawn, `loss_count`
+    those that lost records. `message_count` counts all messages that arrived.
+    """
+
+    write_count: int = 0
+    acked_all: int = 0
+    acked_one: int = 0
+    lost_all: int = 0
+    lost_one: int = 0
+    lost_to_unclean: int = 0
+    lost_to_last_known: int = 0
+    lost_to_other: int = 0
+    duplicate_count: int = 0
+    unavailable_ms: int = 0
+    leaderless_ms: int = 0
+    partition_ms: int = 0
+    latency_mean_ms: float = -1.0
+    latency_p50_ms: int = -1
+    latency_p99_ms: int = -1
+    latency_max_ms: int = -1
+    clean_elections: int = 0
+    elr_elections: int = 0
+    unclean_elections: int = 0
+    failure_count: int = 0
+    loss_count: int = 0
+    message_count: int = 0
+
+    def with_latencies(self, found: Iterable[int]) -> Measures:
+        """Return the measures with the four columns of latencies."""
+        ordered = sorted(found)
+        if not ordered:
+            return self
+        last = len(ordered) - 1
+        return attrs.evolve(
+            self,
+            latency_mean_ms=round(sum(ordered) / len(ordered), 3),
+            latency_p50_ms=ordered[last // 2],
+            latency_p99_ms=ordered[(99 * last + 99) // 100],
+            latency_max_ms=ordered[-1],
+        )

@@ -24,8 +24,7 @@ from replication.simulation.clients import DELIVERY_MS_MAX, RETRY_MS
 from replication.simulation.fault import Fault
 from replication.simulation.options import FaultKind, NetworkOptions
 from replication.studies.isr_run import duration_of, failures_of
-from replication.studies.measures import SAMPLE_MS, Availability, Measures
-from replication.studies.parameters import Parameters
+from replication.studies.parameters import SAMPLE_MS, Availability, Measures, Parameters
 
 NOBODY: Final = -1
 FETCH_TIMEOUT_MS: Final = 2_000

@@ -26,8 +26,7 @@ from broker.workers import PROCESS_COST, Advance, in_order
 from placement.placers.registry import load_path
 from replication.rules.election import ElectionPolicy
 from replication.studies.isr_run import run_isr
-from replication.studies.measures import Measures
-from replication.studies.parameters import NAMES, Parameters, checked
+from replication.studies.parameters import NAMES, Measures, Parameters, checked
 from replication.studies.quorum import run_quorum
 
 Row: TypeAlias = dict[str, Any]

@@ -18,10 +18,9 @@ from broker.errors import UsageError
 from broker.releases import NEWEST
 from broker.units import GIB
 from placement.traffic import Consumers, GroupPlan, ZonedPartitions, sample_groups
-from placement.traffic.consumers import NOW
+from placement.traffic.consumers import GROUP_COUNT_MAX, MEMBER_COUNT_MAX, NOW
 from placement.traffic.crossing import NOTHING, PRICE_PER_GIB, even_shares
 from placement.traffic.group_traffic import least_fetched
-from placement.traffic.samples import GROUP_COUNT_MAX, MEMBER_COUNT_MAX
 from placement.traffic.savings import LEAST, add_readers, changes_of, no_readers
 from spark_analysis.answers.group_rows import change_rows, traffic_or_refusal
 from spark_analysis.answers.question import Assumption, Cell, Field, Groups, Question, Shown, ShownTable, Values

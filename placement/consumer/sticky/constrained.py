@@ -19,7 +19,7 @@ Example: t0 of 4 partitions; a holds 0 1 2, b nothing: a keeps 0 and 1, b gets 2
 
 Claims are as racks are: a claimed partition that does not exist makes Kafka lose
 count, so that partitions are given twice or it ends in IllegalStateError. This module does the same;
-`placement.consumer.sticky.quota` is the fast way for claims on existing partitions without disputes and racks.
+`assign_by_quota` of assignor.py is the fast way for claims on existing partitions without disputes and racks.
 
 Source: AbstractStickyAssignor.ConstrainedAssignmentBuilder, 4.3.1.
 """

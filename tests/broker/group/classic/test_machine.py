@@ -259,4 +259,4 @@ TestClassicMachine.settings = settings(max_examples=30, stateful_step_count=40)
 
 @pytest.mark.deep
 class TestLongClassicMachine(ClassicMachine.TestCase):  # type: ignore[misc, name-defined] # made by Hypothesis.
-    settings = settings(max_examples=600, stateful_step_count=60)
+    settings = settings(max_examples=300, stateful_step_count=60)

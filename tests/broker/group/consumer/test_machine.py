@@ -279,4 +279,4 @@ TestConsumerGroupMachine.settings = settings(max_examples=24, stateful_step_coun
 
 @pytest.mark.deep
 class TestLongConsumerGroupMachine(ConsumerGroupMachine.TestCase):  # type: ignore[misc, name-defined] # made by Hypothesis.
-    settings = settings(max_examples=400, stateful_step_count=60)
+    settings = settings(max_examples=250, stateful_step_count=60)

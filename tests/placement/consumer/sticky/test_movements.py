@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placement.consumer.sticky.movements import Movements
+from placement.consumer.sticky.balance import Movements
 from tests.placement.consumer.groups import group
 
 A, B, C = 0, 1, 2

@@ -16,11 +16,10 @@ from placement.consumer.group import Group, Member, Topic
 from placement.consumer.invariants import check_assignment
 from placement.consumer.sticky import assignor as sticky
 from placement.consumer.sticky import balance as sticky_balance
-from placement.consumer.sticky.assignor import CooperativeStickyAssignor, StickyAssignor
+from placement.consumer.sticky.assignor import CooperativeStickyAssignor, StickyAssignor, assign_by_quota
 from placement.consumer.sticky.claims import all_equal, assigned_topics, settle
 from placement.consumer.sticky.constrained import assign_constrained
 from placement.consumer.sticky.general import older_owners
-from placement.consumer.sticky.quota import assign_by_quota
 from placement.consumer.sticky.racks import StickyRacks, assigned_partitions
 from placement.consumer.strategies import check_assignor, groups
 from tests.placement.consumer.groups import answer, group, partitions, rows
