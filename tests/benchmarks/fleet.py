@@ -1,16 +1,11 @@
 """How many replicas a CPU-second of the fleet job places, counts and measures; DuckDB and Polars beside it.
 
-`python -m tests.benchmarks.fleet` makes clusters of 100 brokers and 200 topics of 50 partitions, factor 3 (no
-multiple of the brokers, or round robin would come out even by itself), of 30, 100 and 300 million replicas;
-`--millions 1000` is a billion. No row per replica exists anywhere in the Spark job.
-
-What is timed is the whole job without topics: a row per broker and the measures of each cluster over its
-brokers, on disk as Parquet, and with them facts and ranks. CPU seconds are those of the driver, the JVM and all
-Python workers, ended ones included, from /proc, after smaller jobs have warmed the session; DuckDB and Polars run in
-this process, are charged what it uses, and write counts per broker and six figures of each cluster. They get the
-start index and shift of every topic as an input table, made outside the timing, which the Spark job draws
-itself; their measures must come out equal. Figures are medians of the rounds; memory is the most that was
-seen at once, every fifth of a second: of driver, JVM and workers, or of this process beyond what it held before.
+`python -m tests.benchmarks.fleet` makes clusters of 100 brokers and 200 topics of 50 partitions, factor 3, of 30, 100
+and 300 million replicas; `--millions 1000` is a billion. What is timed is the whole job without topics. CPU seconds are
+those of the driver, the JVM and all Python workers, ended ones included, from /proc, after smaller jobs have warmed the
+session. DuckDB and Polars run in this process, and get the start index and shift of every topic as an input table,
+made outside the timing, which the Spark job draws itself; their measures must come out equal. Figures are medians of
+the rounds; memory is the most that was seen at once, every fifth of a second.
 """
 
 from __future__ import annotations

@@ -4,19 +4,13 @@
 
 Parts: scan (every checksum, every record in columns; peak memory), append (encoding and appending), recovery (every
 checksum, both indexes, leader epochs), compaction (1 million records, 100 thousand keys; log_cleaned.py). Records have
-100 bytes or 1 KiB, in batches of 100; `--size` is how much of them, uncompressed, is written to each file. In each
-round everybody takes a turn; medians are shown.
+100 bytes or 1 KiB, in batches of 100. In each round everybody takes a turn; medians are shown. Appends are of 64 MiB of
+records, which Kafka's MemoryRecordsBuilder takes as objects in memory and ours as columns. kafka-python scans the first
+4 MiB of a file. Peak memory is that of a process that scans the file and nothing else, less imports, compilation and
+the mapped file. Kafka recovers and cleans a copy each time; copying is not measured.
 
-How: appends are of 64 MiB of records, which Kafka's MemoryRecordsBuilder takes as objects in memory and ours as
-columns, so many batches at a time as have two mebibytes before they are compressed, as a follower appends what it has
-fetched. kafka-python scans the first 4 MiB of a file, as it would take minutes. Peak memory is that of a process that
-scans the file and nothing else, less what importing and compiling took and less the mapped file itself. Kafka recovers
-and cleans a copy each time; copying is not measured.
-
-CPU is the time of the working thread alone, on a shared machine the one to go by; ratios do. Java's does
-not hold its collector's threads, in its favour. Without Maven and Java its columns stay empty.
-
-Left out: the disk; files stay in the page cache. `--folder /dev/shm` keeps the machine's disk out altogether.
+CPU is the time of the working thread alone, Java's without its collector's threads. Without Maven and Java its columns
+stay empty. Files stay in the page cache; `--folder /dev/shm` keeps the machine's disk out altogether.
 """
 
 from __future__ import annotations

@@ -2,15 +2,9 @@
 
     python -m tests.benchmarks.placement [--rounds 21] [--json]
 
-What it measures: the CPU time of one call that places 1,000,000 partitions of factor 3 on 1,000
-brokers, for Kafka's three algorithms: classic without racks, classic with 10 racks, striped with 10 racks.
-Input is made before and the result is thrown away, on both sides.
-
-How: Kafka's side is the CPU time of the calling Java thread, after warm-up, garbage collection
-not counted; ours is the CPU time of the whole Python process, so that no helper thread could hide.
-Rounds alternate between the two, so that noise of the machine meets both; medians are shown.
-
-Left out: start-up and compilation on either side, which the warm-up takes away.
+CPU time of one call that places 1,000,000 partitions of factor 3 on 1,000 brokers: classic without racks, classic with
+10 racks, striped with 10 racks. Kafka's side is that of the calling Java thread, ours of the whole process, both after
+warm-up. Rounds alternate between the two; medians are shown.
 """
 
 from __future__ import annotations

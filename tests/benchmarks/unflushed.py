@@ -1,14 +1,9 @@
 """Measure how often a power cut loses acknowledged records, by how many of a partition's replicas it takes.
 
-What it decides: the assumption `unflushed_loss_chance` of `--ask durability`: the share of power cuts of all replicas
-of a partition in use that lose records which were acknowledged with acks=all, and that a cut of fewer loses none. Each
-run is a cluster of three brokers on a virtual clock, with one partition of three replicas, min.insync.replicas 2, and
-two producers that write all the time. Power fails at a random moment at one, two or three brokers at once; each loses
-the end of its log, the last 1 to 8 records that the system had not flushed, and is back after 5 to 40 seconds, in any
-order.
-
-Left out: how much the operating system has not flushed: with Linux's defaults that is up to some 30 seconds of writes.
-A partition without writes in these seconds loses nothing.
+It is the assumption `unflushed_loss_chance` of `--ask durability`. Each run is a cluster of three brokers on a virtual
+clock, with one partition of three replicas, min.insync.replicas 2, and two producers that write all the time. Power
+fails at a random moment at one, two or three brokers at once; each loses the last 1 to 8 records of its log, and is
+back after 5 to 40 seconds. A partition without writes in the seconds that are not flushed loses nothing.
 
 Run `python -m tests.benchmarks.unflushed [RUNS]`.
 """

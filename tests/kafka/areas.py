@@ -1,17 +1,10 @@
 """What every area of the comparison offers, the loop that runs them in turn, and how a difference is made small.
 
-What it decides: which cases are run, when a run ends, and which of the smaller cases is kept.
-
-Constraints: case k of an area is a function of (seed, area, k) alone. A shrunk case differs, asked anew.
-
-How
-The area that has had the least time is run for a slice of it, so that slow ones get as much as fast ones. A difference
-is made smaller greedily: the first smaller case that still differs takes its place, until none does or the tries are
-used up.
+Case k of an area is a function of (seed, area, k) alone. The area that has had the least time is run for a slice of it.
+A difference is made smaller greedily: the first smaller case that still differs takes its place. An area ends after
+`DIFFERENCE_COUNT_MAX`.
 
 Example: run(areas, seed=1, seconds=60).case_counts
-
-Left out: two differences of one root cause are two; an area ends after `DIFFERENCE_COUNT_MAX`.
 """
 
 from __future__ import annotations

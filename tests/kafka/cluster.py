@@ -1,15 +1,8 @@
 """Released brokers in processes of their own, and a client of theirs.
 
-What it decides: how a KRaft cluster for a test is set up, started, killed and stopped. Nodes 1, 2 and 3 are brokers
-and controllers, the others brokers alone; racks are dealt round-robin, so that nodes 1 and 4 share rack `a`.
-
-Constraints: no process outlives the context manager; every wait is bounded, and one that ends says what the broker
-printed last; a node's files are below the folder given, one directory a node; ports are free ones of 127.0.0.1.
-
-How: every node runs `kafka.Kafka` with a small heap. One process of `tests.kafka.jvm` is producer, consumer, Admin
-client and tools, by java/ClusterClient.java.
-
-Left out: nodes that are controllers alone.
+Nodes 1, 2 and 3 are brokers and controllers, the others brokers alone; racks are dealt round-robin, so that nodes 1 and
+4 share rack `a`. No process outlives the context manager; every wait is bounded, and one that ends says what the broker
+printed last. One process of `tests.kafka.jvm` is producer, consumer, Admin client and tools (java/ClusterClient.java).
 """
 
 from __future__ import annotations

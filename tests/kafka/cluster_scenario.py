@@ -1,21 +1,12 @@
 """One scenario of a real cluster: codecs, transactions, kills, a rack lost, a reassignment, a deletion.
 
-What it decides: what happens, in which order, and what is kept for the checks: what kafka-topics printed at each moment
-and up to which offset the metadata log went then, copies of directories of killed brokers, and what consumers read.
-
-Goals, most important first
-1. Every record that was acknowledged is known with its offset, so that none can be missing unseen.
-2. Directories that we recovered, compacted or made are served by a released broker, and read by a released consumer.
-
-How
-Six nodes, two a rack. Node 6 is killed, its directory recovered by us, `keys` compacted and `made` written anew, before
-a broker starts on it with the marker of a clean shutdown. Rack b is lost with a reassignment onto it under way; its
-brokers recover by themselves. A moment is taken when kafka-topics prints the same before and after the quorum was asked
-for its high watermark.
+Every record that was acknowledged is known with its offset; directories that we recovered, compacted or made are served
+by a released broker, and read by a released consumer. Six nodes, two a rack. Node 6 is killed, its directory recovered
+by us, `keys` compacted and `made` written anew, before a broker starts on it with the marker of a clean shutdown. Rack
+b is lost with a reassignment onto it under way. A moment is taken when kafka-topics prints the same before and after
+the quorum was asked for its high watermark.
 
 Example: run_scenario(folder, NEWEST).moments[0].text
-
-Source: ours.
 """
 
 from __future__ import annotations

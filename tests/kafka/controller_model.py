@@ -1,18 +1,14 @@
 """Our controller, driven through a history of events that Kafka's own controller can be given too.
 
-What it decides: nothing of a partition: `replication.roles.controller.ControllerRole` does, by the rules. It resolves
-what a step names loosely ("the third partition there is", "one epoch too old") against the state at that step, so that
-any step can be left out of a history and the others still mean something.
+It resolves what a step names loosely ("the third partition there is", "one epoch too old") against the state at that
+step, so that any step can be left out of a history; one that names what does not exist is skipped, on both sides. Each
+step gives the message that the controller is sent, and the same step as java/Controllers.java reads it. Operators'
+settings, which the role takes for fixed, are laid over it here, with the ELR cleared where Kafka writes a
+ClearElrRecord (KIP-966).
 
-Constraints: a step that names what does not exist is skipped, on both sides.
-
-How: each step gives the message that the controller is sent, and the same step as java/Controllers.java reads
-it. Partitions of topics have numbers of their own in `ControllerRole`; operators' settings, which the role takes for
-fixed, are laid over it here, with the ELR cleared where Kafka writes a ClearElrRecord (KIP-966).
-
-Left out: log directories; unregistered brokers; requests for what does not exist; a broker in controlled shutdown that
-amends its registration, or whose heartbeat no longer wants it; sessions that end in the same instant; an unclean start
-of a broker whose ELR a change of min.insync.replicas has cleared.
+Left out: log directories; unregistered brokers; a broker in controlled shutdown that amends its registration, or whose
+heartbeat no longer wants it; sessions that end in the same instant; an unclean start of a broker whose ELR a change of
+min.insync.replicas has cleared.
 """
 
 from __future__ import annotations

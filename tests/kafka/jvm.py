@@ -1,19 +1,9 @@
 """Kafka's own classes behind a pipe: one Java process that answers one call after another.
 
-What it decides: nothing. It lets the tests ask released Kafka classes what they would do.
-
-Goals, most important first
-1. What answers is Kafka's code, unmodified, of the release asked for, from the jars that java/pom.xml names.
-2. Where Java, its compiler, Maven or the jars cannot be had, it says so at once and does not hang.
-
-Constraints: no user of the library needs any of this. Nothing is written but into the build directory given and
-Maven's own local repository.
-
-How: Maven, first offline, resolves the class path; the system's javac compiles the files that `tests.kafka.releases`
-chooses, once for a build directory and release. java/Oracle.java, which names the calls, reads a JSON object a line and
-prints one a line. A golden case's input is a call, and its answer is what a golden file keeps.
-
-Example:
+What answers is Kafka's code, unmodified, of the release asked for, from the jars that java/pom.xml names. Where Java,
+its compiler, Maven or the jars cannot be had, it says so at once. Maven, first offline, resolves the class path; javac
+compiles the files that `tests.kafka.releases` chooses, once for a build directory and release. java/Oracle.java, which
+names the calls, reads a JSON object a line and prints one a line.
 
     with KafkaJvm.start(build_directory, Release("4.0")) as kafka:
         kafka.call("producer_key_partition", key_hex="00", partitions=7)

@@ -1,16 +1,10 @@
 """Plans carried out on a real cluster: racks are mended, then a broker is drained, by an operator's files and tools.
 
-What it decides: which topics there are, how a plan's files are run, and what is kept of every look at the cluster.
-
-How
-Six nodes, two a rack, hold topics of which some partitions stand on too few racks. A plan is made from what
-kafka-topics printed, cut into batches, written as files, and each batch is run as its commands say:
-kafka-reassign-partitions --execute with a throttle, --verify until all of it is complete, then kafka-leader-election.
-Between the calls the cluster is looked at as an operator would, by kafka-topics.
+Six nodes, two a rack. A plan is made from what kafka-topics printed, cut into batches, and each batch is run as its
+commands say: kafka-reassign-partitions --execute with a throttle, --verify until all of it is complete, then
+kafka-leader-election. Between the calls the cluster is looked at by kafka-topics.
 
 Example: carry_out(folder, NEWEST)[0].plan
-
-Source: ours.
 """
 
 from __future__ import annotations

@@ -1,17 +1,9 @@
 """Random programs of operations for Kafka's UnifiedLog and cleaner, as golden cases without results.
 
-What it decides: which programs the live comparison runs. Case k of a seed is a function of (seed, k) alone. Kafka runs
-a program and writes down results, states and files; the runner of golden cases runs it on ours. A program ends early,
-in both, where a log cannot be opened again, and is made smaller by leaving out operations.
-
-How: settings are drawn so that segments roll, indexes fill, records expire and files wait to be deleted within a few
-dozen operations; producers repeat, skip and fence each other; offsets are drawn as fractions of the log, which the
-Java side turns into offsets of the log as it is then.
-
-Markers of coordinators are of any version of transactions, some of which their epoch does not fit.
-
-Followers append up to five batches at once, in one program of eight of magic 0 and 1 too, where nobody writes
-transactions.
+Case k of a seed is a function of (seed, k) alone. Kafka runs a program and writes down results, states and files; the
+runner of golden cases runs it on ours. Settings are drawn so that segments roll, indexes fill, records expire and files
+wait to be deleted within a few dozen operations; producers repeat, skip and fence each other; offsets are drawn as
+fractions of the log as it is then. One program in eight is of magic 0 and 1 too, where nobody writes transactions.
 
 Example: random_program(1, 17)["ops"][0]["op"]
 """

@@ -1,34 +1,18 @@
-"""Compute the states in which power loss may leave a disk.
+"""Compute the states in which power loss may leave a disk, given what was done and what was synced (`Recording`).
 
-What it decides: which states of a tree of files power loss may leave, given what was done and what was synced
-(`Recording`).
-
-Goals, most important first:
-1. Nothing that a sync has promised is ever lost; everything that no sync has promised may be.
-2. The states are complete under the constraints below, and none comes twice, as long as few operations are pending.
-
-Constraints:
+Nothing that a sync has promised is ever lost; everything that no sync has promised may be:
 - What was synced is there: a file's content by `sync`, the names in a directory by `sync_directory`. Neither covers the
-  other: a synced file whose name was not synced may be missing (POSIX says no more, whatever ext4 does).
-- The names in one directory change in the order in which they were changed, so that a crash leaves a beginning of the
-  changes; several directories independently. Journals keep that order (ext4, XFS); a rename is whole or not at all.
-- The size of one file changes in that order too, in steps of a block, independent of all else: a rename may be there
-  and the renamed file still empty.
-- The bytes of each write are there or not, block by block and independent of every other write: within the file's
-  size what is not there reads as zeros, or as what was there before. So a later write may be there and an earlier one
-  not, and an append may leave a file of full length and no content.
-- Of a write over many blocks, these are looked at: none, the first part, all but the first part, all; the parts end at
-  the first, the middle and the last boundary between blocks.
+  other: a synced file whose name was not synced may be missing.
+- The names in one directory change in the order in which they were changed; several directories independently. A rename
+  is whole or not at all.
+- The size of one file changes in that order too, in steps of a block, independent of all else.
+- The bytes of each write are there or not, block by block and independent of every other write: what is not there reads
+  as zeros, or as what was there before. Of a write over many blocks, these are looked at: none, the first part, all but
+  the first part, all; the parts end at the first, the middle and the last boundary between blocks.
 - A sync that fails promises nothing, and later ones do not make up for it: the system takes the pages for clean.
 
-How:
-Each directory has as many states as it has pending changes, and one more; each file those that its sizes and its writes
-make together. The states of the tree are all combinations. With more than `EXHAUSTIVE_OPERATION_COUNT` pending
-operations there are too many, and a sample is drawn: everything lost, everything there, and then at random.
-
-Example: an append of 100 bytes to an empty file that is synced in name only may leave nothing, 100 zeros, or it.
-
-Left out: bits that rot, writes that land elsewhere, and disks that lie about syncs; see `log.storage.faults`.
+The states of the tree are all combinations of those of its directories and files. With more than
+`EXHAUSTIVE_OPERATION_COUNT` pending operations a sample is drawn: everything lost, everything there, and at random.
 
 Source: Pillai et al., All File Systems Are Not Created Equal (OSDI 2014); Mohan et al., CrashMonkey (OSDI 2018);
 Rebello et al., Can Applications Recover from fsync Failures? (USENIX ATC 2020).

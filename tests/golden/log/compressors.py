@@ -1,17 +1,9 @@
 """What Kafka's compressors wrote, for programs whose sizes and digests follow from it.
 
-Which bytes stand for a content is the compressor's choice, and the same library chooses others in its next version: of
-zstd 1.5.7 two frames in a thousand are a byte shorter than of the 1.5.6 that Kafka 4.0 carries. A case is about the
-log and not about that, so its compressors are followed:
-
-1. what stands compressed in one of the case's files is compressed to the bytes that stand there;
-2. snappy otherwise to those of the twin (`tests.golden.log.snappy`);
-3. a zstd frame of a batch that is in no file, since it was deleted before files were kept, is brought to the size that
-   the log grew by: content and size are Kafka's, and nobody compares the bytes.
-
+Which bytes stand for a content is the compressor's choice, and the same library chooses others in its next version. So
+what stands compressed in one of the case's files is compressed to those bytes; snappy otherwise to those of
+`tests.golden.log.snappy`; and a zstd frame of a batch that is in no file is brought to the size that the log grew by.
 All of it is about bytes only: what is compressed is ours, and a wrong content is found in no file.
-
-Left out: sizes of batches that the cleaner wrote and a later pass took away; those are kept in a file after each pass.
 """
 
 from __future__ import annotations

@@ -1,16 +1,9 @@
 """Print golden cases of log storage: run what a case gives on Kafka's log classes, and write down what they did.
 
-What it decides: for each kind of case, what Kafka's classes are asked, and which keys the case has.
-
-Constraints: `printed` writes into the folder it is given alone. Nothing in it depends on the time or the machine, but
-for `meta.properties`, whose date line is set to `DATE_LINE`.
-
-How: the case that comes in has what a case gives (settings, batches, operations, what is looked up) and may have
-answers, which are not read. Damage is done here, as the runner of the golden cases does it; what Kafka makes of it is
-asked.
-
-A log directory is written and shut down cleanly, loaded and shut down again; then it is made to look crashed, loaded,
-and one partition is deleted. After each shutdown the directory is kept or listed, but for its lock.
+`printed` writes into the folder it is given alone, and depends on neither time nor machine: the date line of
+`meta.properties` is set to `DATE_LINE`. Damage is done here, as the runner of the golden cases does it. A log directory
+is written and shut down cleanly, loaded and shut down again; then it is made to look crashed, loaded, and one partition
+is deleted. After each shutdown the directory is kept or listed, but for its lock.
 
 Source: java/LogBatches, Segments, LogProgram, GoldenLogs, Checkpoints and LogDirs name the classes that are called.
 """

@@ -59,7 +59,6 @@ FOUND: Final[dict[str, tuple[Options, str]]] = {
     "swarm 531": (swarm(531, TEN_MINUTES), "L9: a session that ended just after the last fault"),
     "harsh 3": (harsh(3, TEN_MINUTES), "I12: an epoch without records that was cut in memory alone was back"),
     "varied 323": (varied(323, THREE_MINUTES), "I2: a cancelled move put a fenced broker into the ISR"),
-    "varied 391": (varied(391, THREE_MINUTES), "I2: as 323"),
     "varied 417": (varied(417, THREE_MINUTES), "I22: a leftover copy was taken for the write"),
     "varied 645": (varied(645, THREE_MINUTES), "A: blocks could not be lost on a disk that failed"),
     "varied 700029": (
@@ -106,11 +105,9 @@ def test_a_seed_that_was_broken_is_not(name: str) -> None:
 
 OF_GROUPS: Final[dict[str, tuple[Options, int, str]]] = {
     "swarm 500072": (swarm(500072, TEN_MINUTES), 3, "G2: an unclean leader lost epochs that members had been told"),
-    "swarm 500214": (swarm(500214, TEN_MINUTES), 3, "G2: as 500072, of one of two members"),
     "swarm 700189": (swarm(700189, TEN_MINUTES), 3, "L11: at each look a commit was on its way to a follower"),
     # No ticket of Kafka's is known: GroupMetadataManager stores a generation when its leader has synced.
     "swarm 720191": (swarm(720191, TEN_MINUTES), 3, "G2: a generation that was never stored is given twice"),
-    "swarm 720446": (swarm(720446, TEN_MINUTES), 3, "G2: as 720191, of a cooperative group"),
     "varied 5441": (varied(5441, MINUTE), 2, "A: a topic created again passed for a part of __consumer_offsets"),
 }
 
