@@ -114,7 +114,7 @@ class LeaderEpochCache:
 
     def truncate_from_start(self, start_offset: int) -> None:
         """Drop the epochs that end at or before `start_offset`, and start the next one there; `flush` writes."""
-        place = bisect_right(self._entries, start_offset, key=_start_offset_of)
+        place = bisect_right(self._entries, start_offset, key=lambda entry: entry.start_offset)
         if place:
             self._entries[:place] = [EpochEntry(self._entries[place - 1].epoch, Offset(start_offset))]
             self._shown = None
@@ -159,7 +159,3 @@ class LeaderEpochCache:
 
 def _epoch_of(entry: EpochEntry) -> int:
     return entry.epoch
-
-
-def _start_offset_of(entry: EpochEntry) -> int:
-    return entry.start_offset

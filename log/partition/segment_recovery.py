@@ -60,7 +60,7 @@ class RebuildRequest:
 def rebuild_producer_state(producers: ProducerState, segments: Segments, request: RebuildRequest) -> None:
     """Rebuild `producers` to the state at `request.last_offset`, and write snapshots."""
     last_offset = request.last_offset
-    snapshot_offsets = _offsets_to_snapshot(segments)
+    snapshot_offsets = tuple(segment.base_offset for segment in segments.all[-2:])
     if producers.latest_snapshot_offset is None and request.had_clean_shutdown:
         for offset in (*snapshot_offsets, last_offset):
             producers.update_map_end_offset(offset)
@@ -92,11 +92,6 @@ def settle(segment: Segment, producers: ProducerState, analysis: AppendAnalysis,
                 )
             )
         producers.complete(completed)
-
-
-def _offsets_to_snapshot(segments: Segments) -> tuple[Offset, ...]:
-    """Return the base offsets of the last two segments."""
-    return tuple(segment.base_offset for segment in segments.all[-2:])
 
 
 def _replay(

@@ -108,16 +108,12 @@ def with_last_shutdowns(plans: Sequence[Plan], warn: Callable[[str], None]) -> l
     return [attrs.evolve(plan, last_shutdown=last) for plan, last in zip(plans, found, strict=True)]
 
 
-def _log_dirs(plans: Sequence[Plan]) -> list[Path]:
-    return sorted({plan.log_dir for plan in plans})
-
-
 @contextmanager
 def brokers_kept_out(plans: Sequence[Plan], rework: Rework) -> Iterator[None]:
     """Hold the locks of the log directories to change; raise LockedError where a broker runs."""
     with ExitStack() as held:
         if rework.out is None:
-            for log_dir in _log_dirs(plans):
+            for log_dir in sorted({plan.log_dir for plan in plans}):
                 held.callback(DirectoryLock(FileStorage(log_dir)).release)
         yield
 

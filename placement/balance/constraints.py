@@ -130,10 +130,6 @@ def _partition_rule(
     return Constraint(name, kind, sentence, find, explain)
 
 
-def _known_ids(brokers: BrokerRows) -> Int32Array:
-    return np.array([broker.id for broker in brokers], dtype=np.int32)
-
-
 def _row(assignment: Assignment, row: int) -> list[int]:
     return [number for number in assignment.replicas[row].tolist() if number >= 0]
 
@@ -145,7 +141,8 @@ def _listed(numbers: Sequence[int]) -> str:
 def _unregistered(assignment: Assignment, brokers: BrokerRows) -> NDArray[np.bool_]:
     replicas = assignment.replicas
     # Any negative id but the pad would be a policy's mistake, not a missing replica.
-    return any_in_row(~np.isin(replicas, _known_ids(brokers)) & (replicas != -1))
+    known = np.array([broker.id for broker in brokers], dtype=np.int32)
+    return any_in_row(~np.isin(replicas, known) & (replicas != -1))
 
 
 def _unregistered_detail(assignment: Assignment, brokers: BrokerRows, row: int) -> str:

@@ -46,7 +46,8 @@ def is_msk(value: dict[str, Any]) -> bool:
 def read_znode(found: Documents, *, source: str, name: str) -> ParsedDump:
     """Return the cluster of a topic's znode; raise InputError if no partition of it can be used."""
     value = found.documents[0].value
-    given = {key: _object(value.get(f"{key}_replicas")) for key in ("adding", "removing")}
+    moving = {key: value.get(f"{key}_replicas") for key in ("adding", "removing")}
+    given = {key: found if isinstance(found, dict) else {} for key, found in moving.items()}
     topic, notes = _topic_of(name, "the znode")
     entries = (
         Entry(
@@ -136,10 +137,6 @@ def _topic_of(name: str, what: str) -> tuple[str, list[str]]:
     """Return the name of a topic that its dump does not name, and a note that says so."""
     topic = _NAMELESS if fault_of_topic_name(name) else name
     return topic, [f"{what} does not name its topic, which is called {topic} here"]
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _number(text: str | None) -> int | str | None:

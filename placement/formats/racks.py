@@ -72,15 +72,14 @@ class _Gathered:
     def finished(self) -> Racks:
         if not self.racks:
             raise InputError("the racks file names no broker", source=self.source)
-        ordered = {cluster: _ordered(self.racks[cluster]) for cluster in self.racks}
+        ordered = {
+            cluster: tuple((BrokerId(broker), racks[broker]) for broker in sorted(racks))
+            for cluster, racks in self.racks.items()
+        }
         common = ordered.pop(None, ())
         return Racks(
             common, tuple((cluster, ordered[cluster]) for cluster in sorted(c for c in ordered if c is not None))
         )
-
-
-def _ordered(racks: dict[int, str]) -> tuple[tuple[BrokerId, str], ...]:
-    return tuple((BrokerId(broker), racks[broker]) for broker in sorted(racks))
 
 
 def read_racks(data: bytes, *, source: str) -> Racks:

@@ -39,7 +39,8 @@ def savings(view: ClusterView, schedule: RestartSchedule) -> tuple[Saving, ...]:
     if limits.limits.batch_max < count or count > BROKERS_MAX:
         return ()
     weight = _weights(limits, count)
-    counts = range(1, now) if now <= COUNTS_MAX else sorted({*range(1, 9), len(view.racks), *_spread(now)})
+    spread = map(int, np.linspace(9, now - 1, COUNTS_MAX - 8))
+    counts = range(1, now) if now <= COUNTS_MAX else sorted({*range(1, 9), len(view.racks), *spread})
     found: list[Saving] = []
     for batch_count in (each for each in counts if 0 < each < now):
         rows = _cheapest(view, limits, weight, batch_count)
@@ -47,11 +48,6 @@ def savings(view: ClusterView, schedule: RestartSchedule) -> tuple[Saving, ...]:
         if rows.size <= SHARE_MAX * view.partitions.count and (not found or rows.size < found[-1].rows.size):
             found.append(Saving(batch_count=batch_count, rows=rows))
     return tuple(found)
-
-
-def _spread(now: int) -> list[int]:
-    """Return some numbers of batches below `now`, evenly spread."""
-    return [int(each) for each in np.linspace(9, now - 1, COUNTS_MAX - 8)]
 
 
 def _weights(limits: RestartLimits, count: int) -> Int32Array:

@@ -73,7 +73,8 @@ def partition_command(options: PartitionCommand) -> int:
         name, default_of = f"{row['partitioner']:<{NAME_WIDTH}}", f"default of {row['defaultOf'] or 'none'}"
         if "key" in row:
             default = f"  ({default_of})" if row["defaultOf"] else ""
-            click.echo(f"{name}{printable(str(row['key']))}: {_shown(row['partition'])}{default}")
+            partition = "any" if row["partition"] is None else row["partition"]
+            click.echo(f"{name}{printable(str(row['key']))}: {partition}{default}")
         else:
             click.echo(f"{name}{default_of}")
             click.echo(f"{'':<{NAME_WIDTH}}without a key: {row['withoutKey']}; source: {row['source']}")
@@ -94,7 +95,3 @@ def _rows(options: PartitionCommand, names: tuple[str, ...]) -> Iterator[dict[st
                 data = _key_bytes(key, is_hex=options.is_hex)
                 row |= {"key": key, "partition": partition_by(name, data, options.partition_count)}
             yield row
-
-
-def _shown(partition: object) -> str:
-    return "any" if partition is None else str(partition)

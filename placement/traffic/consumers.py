@@ -146,6 +146,7 @@ def sample_groups(
     topics = [topic for topic in partitions.topics if len(partitions.rows_of(topic))]
     if not topics:
         return
+    zones = partitions.zones or (None,)
     for number in range(plan.group_count):
         random = SplitMix64(derive(seed, number))
         places = list(range(len(topics)))
@@ -154,16 +155,12 @@ def sample_groups(
             other = place + random.next_int_bound(len(places) - place)
             places[place], places[other] = places[other], places[place]
         named = tuple(sorted(topics[place] for place in places[:wanted]))
-        first = random.next_int_bound(max(len(partitions.zones), 1))
+        first = random.next_int_bound(len(zones))
         name = f"group-{number:04d}"
         yield (
             name,
             tuple(
-                Member(id=f"{name}-{one:03d}", topics=named, rack=_zone(partitions, first + one))
+                Member(id=f"{name}-{one:03d}", topics=named, rack=zones[(first + one) % len(zones)])
                 for one in range(plan.member_count)
             ),
         )
-
-
-def _zone(partitions: ZonedPartitions, place: int) -> str | None:
-    return partitions.zones[place % len(partitions.zones)] if partitions.zones else None

@@ -76,15 +76,12 @@ def check_history(
         if write.fate is Fate.FAILED and reference is not None and write.value in reference.appended:
             broken.append(("I20", write.partition, f"value {write.value} failed for certain and was written"))
     for partition, reference in sorted(references.items()):
-        acked = [write for write in writes if write.partition == partition and _is_safe(write)]
+        safe = [write for write in writes if write.acks == ACKS_ALL and write.fate is Fate.ACKED]
+        acked = [write for write in safe if write.partition == partition]
         broken.extend(("I22", partition, what) for what in _real_time(_kept(acked, reference)))
         if is_idempotent:
             broken.extend(("I21", partition, what) for what in _sequences(reference, is_expired))
     return [Finding(code, now_ms, partition, what) for code, partition, what in broken]
-
-
-def _is_safe(write: Write) -> bool:
-    return write.acks == ACKS_ALL and write.fate is Fate.ACKED
 
 
 def _reads(

@@ -105,7 +105,8 @@ class MirroredCluster:
             self._create(number)
 
     def _grow(self, topic: str, count: int) -> list[int]:
-        added = [partition for place in range(count) if (partition := _of(topic, place)) not in self._numbers]
+        wanted = (TopicPartition(topic, PartitionId(place)) for place in range(count))
+        added = [partition for partition in wanted if partition not in self._numbers]
         numbers = [len(self._numbers) + place for place in range(len(added))]
         self._numbers.update(zip(added, numbers, strict=True))
         return numbers
@@ -184,7 +185,3 @@ class MirroredCluster:
         self._number += 1
         self._asked[self._number] = number
         return self._number
-
-
-def _of(topic: str, place: int) -> TopicPartition:
-    return TopicPartition(topic, PartitionId(place))

@@ -265,7 +265,7 @@ class Node:
                 path = f"{disk}/{topic}/{PARTITION_METADATA_FILE}"
                 found = read_partition_metadata(self.storage, path)
                 if found is not None and is_stray(
-                    StoredReplica(topic, _partition_of(found.topic_id)),
+                    StoredReplica(topic, int(found.topic_id.removesuffix("A"))),
                     self.broker,
                     image.topics,
                     image.partitions,
@@ -289,7 +289,3 @@ def _do_nothing() -> None:
 def topic_id_of(partition: int) -> str:
     """Return a topic's id as written on disk: 16 bytes in base 64, which show its number."""
     return f"{partition:021d}A"
-
-
-def _partition_of(topic_id: str) -> int:
-    return int(topic_id.removesuffix("A"))

@@ -50,7 +50,7 @@ def list_groups(call: Call, out: Outbox) -> None:
     groups = [
         {
             "group_id": group_id,
-            "protocol_type": _protocol_type(service),
+            "protocol_type": "consumer" if service.is_consumer_group else service.classic.group.protocol_type or "",
             "group_state": _state(service),
             "group_type": _kind(service),
         }
@@ -61,10 +61,6 @@ def list_groups(call: Call, out: Outbox) -> None:
         and (not types or _kind(service) in types)
     ]
     call.answer({"groups": groups}, out)
-
-
-def _protocol_type(service: GroupService) -> str:
-    return "consumer" if service.is_consumer_group else service.classic.group.protocol_type or ""
 
 
 def describe_groups(call: Call, out: Outbox) -> None:
