@@ -35,7 +35,7 @@ class Target:
     """Makes checksums right again in every second input, so that what they guard is reached."""
     allowed: tuple[type[Exception], ...] = (BrokersideError,)
     share: int = 1
-    """It gets a `share`th of the inputs."""
+    """It gets a `share`th of the inputs, where one costs many times what others do."""
 
 
 @attrs.frozen

@@ -312,6 +312,7 @@ READERS: Final = (
         ),
         time_index,
         allowed=(CorruptIndexError,),
+        share=2,
     ),
     Target(
         "transaction index",
@@ -352,6 +353,7 @@ READERS: Final = (
         ),
         meta_properties,
         allowed=CHECKPOINTS,
+        share=2,
     ),
     Target(
         "clean shutdown",
@@ -386,7 +388,7 @@ READERS: Final = (
     ),
     Target("groups", (write_group(GROUP), write_group(EMPTY_GROUP), b"\0\0" + write_group(EMPTY_GROUP)[2:12]), group),
     Target("metadata records", VALUES, metadata_record, allowed=(CorruptDataError,)),
-    Target("metadata records played", (PLAYED, PLAYED[::-1]), metadata_played, allowed=()),
+    Target("metadata records played", (PLAYED, PLAYED[::-1]), metadata_played, allowed=(), share=2),
     Target(
         # A whole file takes milliseconds; what reads its batches and its records is fuzzed for itself.
         "metadata logs",

@@ -198,7 +198,7 @@ def rows_of(batch: RecordBatch, columns: RecordColumns) -> tuple[Record, ...]:
 
 
 def test_messages_are_read_alike_by_kernel_and_careful_reader() -> None:
-    fuzz(Target("messages", MESSAGES, read_both, repair=with_message_checksum))
+    fuzz(Target("messages", MESSAGES, read_both, repair=with_message_checksum, share=4))
 
 
 def with_message_checksum(data: bytearray) -> bytes:
