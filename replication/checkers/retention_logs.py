@@ -1,12 +1,16 @@
 """Check one log under retention and compaction (K1, K2, K5 to K7, and I12 in its form for such logs).
 
+What each means on a compacted log
 - K5: an offset that is not there, at or above the log's start and below its end, has a later committed record of its
-  key, or is a tombstone. A log that was copied from a compacted one has its gaps from there.
+  key, or is a tombstone. A log that was copied from a compacted one has its gaps from there; the later record need not
+  be copied yet. So the last record of each key below the high watermark is on every replica that has got that far.
 - K6: each remaining record equals the record at its offset before the cleaning; offsets rise.
-- K7: a tombstone that is the last of its key is gone only when delete.retention.ms is over since it was written; not
-  checked after a jump of a broker's clock.
-- I12: the cache rises in both columns and gives each record its epoch; a copied log may begin an epoch later. Records
-  before the cache's first offset are allowed after a crash undid a log start that was not yet checkpointed.
+- K7: a tombstone that is the last of its key is gone only when delete.retention.ms is over since it was written. After
+  a jump of a broker's clock K7 is not checked, as the clocks disagree.
+- I12: the cache rises in both columns and gives each record its epoch. Where records at the start of an epoch are
+  removed, a copied log may begin the epoch later. Records before the cache's first offset are allowed after a crash
+  undid a log start that was not yet checkpointed: the truncated cache was written, and Kafka does not restore the entry
+  either.
 
 After an unclean election the last record of a key is uncertain; K5 and K7 are not checked then.
 

@@ -1,7 +1,8 @@
 """Serve a simulated cluster to real clients: on sockets in real time, or to an asyncio program on virtual time.
 
 - app_cli: Run `brokerside simulate --app`.
-- cli: Define `brokerside serve`, and read its topics and faults in words.
+- cli: Define `brokerside serve`.
+- serve_options: Read its topics and faults in words.
 - kafka: Hand a cluster to a test: ask it, break it, look at what it holds; `kafka_cluster`.
 - virtual: Run an asyncio program against a cluster on virtual time; `run_virtual`.
 - server_end: Connect a client's socket to a broker, and bound the memory that clients take.

@@ -284,7 +284,7 @@ def fetch(call: Call, out: Outbox) -> None:
     isolation = Isolation.COMMITTED if body.isolation_level == 1 else Isolation.HIGH_WATERMARK
     waiting = _Fetch(call, wanted, isolation, getattr(body, "rack_id", ""))
     if not waiting.is_done(out):
-        call.gateway.wait(waiting, round(body.max_wait.total_seconds() * 1_000), out)
+        call.gateway.wait(waiting, _ms(body.max_wait), out)
 
 
 def _state_and_log(call: Call, wanted: _Wanted) -> tuple[LeaderState | FollowerState, ReplicaLog] | ErrorCode:
@@ -331,6 +331,11 @@ def _fetched(index: int, error: ErrorCode, log: ReplicaLog | None = None) -> dic
         values["last_stable_offset"] = log.log.last_stable_offset
         values["log_start_offset"] = log.state.start_offset
     return values
+
+
+def _ms(duration: timedelta) -> int:
+    """Return a duration of a request in ms."""
+    return round(duration.total_seconds() * 1_000)
 
 
 # Offsets and epochs.

@@ -13,7 +13,7 @@ from aiokafka import AIOKafkaProducer
 
 from broker.errors import UsageError
 from replication.simulation.options import FaultKind
-from replication.testing.cli import read_fault, read_topic
+from replication.testing.serve_options import read_fault, read_topic
 
 
 @pytest.mark.parametrize(("text", "topic"), [("orders:6", ("orders", 6)), ("a.b-c_d", ("a.b-c_d", 1))])
