@@ -18,6 +18,11 @@ def processes_of(folder: Path) -> list[str]:
     return [line for line in listed.stdout.splitlines() if str(folder) in line]
 
 
+def parent_of(pid: int) -> int:
+    """Return the process that started another, which still runs."""
+    return int(subprocess.run(["ps", "-o", "ppid=", "-p", str(pid)], capture_output=True, check=True).stdout)
+
+
 def wait_until(condition: Callable[[], bool]) -> None:
     for _ in range(10 * SECONDS_MAX):
         if condition():
