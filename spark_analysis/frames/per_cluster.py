@@ -14,9 +14,10 @@ from typing import Any, Final
 
 import attrs
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import ArrayType, StructField, StructType
 
 from spark_analysis.data_sources.spark_types import spark_schema_of
 from spark_analysis.frames.answering import Kernel, Many, Work, answer_table
@@ -72,7 +73,8 @@ def per_cluster(
     shared = keys if rows.brokers is None else _shared(keys, rows.brokers)
     listed = partitions if rows.brokers is None else _with_brokers(partitions, rows.brokers, shared, rows.totals)
     work = Work(keys, shared, answer, kernel, many)
-    return spread_by(listed, shared).mapInArrow(named(lambda batches: work.answers(batches), table.name), schema)
+    sent = without_null_lists(spread_by(listed, shared))
+    return sent.mapInArrow(named(lambda batches: work.answers(map(with_null_lists, batches)), table.name), schema)
 
 
 def spread_by(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
@@ -86,6 +88,31 @@ def spread_by(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
         count = rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or ""
         rows = rows.repartition(int(count), *by) if count.isdecimal() else rows.repartition(*by)
     return rows.sortWithinPartitions(*by)
+
+
+NULL_LIST: Final = "__is_null_"
+
+
+def without_null_lists(rows: DataFrame) -> DataFrame:
+    """Return the rows with empty lists in the place of null ones, which columns of their own tell apart.
+
+    Spark measures the batch at each row that it hands to Python, unless spark.sql.execution.arrow.maxBytesPerBatch has
+    no bound, as in sessions of ours; of null lists it then writes the offset of each row before it again.
+    """
+    lists = [field for field in rows.schema.fields if isinstance(field.dataType, ArrayType)]
+    columns = {field.name: F.col(quoted(field.name)) for field in lists}
+    empty = {field.name: F.coalesce(columns[field.name], F.array().cast(field.dataType)) for field in lists}
+    return rows.withColumns({f"{NULL_LIST}{name}": each.isNull() for name, each in columns.items()} | empty)
+
+
+def with_null_lists(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch of `without_null_lists` with the null lists."""
+    columns = {name: batch.column(name) for name in batch.schema.names if not name.startswith(NULL_LIST)}
+    for name, column in columns.items():
+        if f"{NULL_LIST}{name}" in batch.schema.names:
+            none: Any = pa.scalar(None, column.type)
+            columns[name] = pc.if_else(batch.column(f"{NULL_LIST}{name}"), none, column)
+    return pa.RecordBatch.from_pydict(columns)
 
 
 _KEPT_BY: Final = ("Project", "Filter", "SubqueryAlias")
