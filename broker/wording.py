@@ -69,6 +69,8 @@ def unknown(kind: str, name: str, known: Iterable[str], command: str) -> str:
 
 def printable(text: str) -> str:
     """Return `text` with every character that is not printable written as an escape: \\x1b, \\u202e."""
+    if text.isprintable():  # Most names; surrogates are not printable.
+        return text
     return "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in encodable(text)
     )
