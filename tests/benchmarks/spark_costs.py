@@ -1,6 +1,6 @@
 """What jobs on Spark cost: CPU seconds of driver, JVM and Python workers, by what is asked of how many clusters.
 
-    python -m tests.benchmarks.spark_costs [--clusters 2000] [--small 2000] [--rounds 1] [--json]
+    python -m tests.benchmarks.spark_costs [--clusters 2000] [--small 2000] [--rounds 1] [--cold] [--json]
 
 Clusters are those of the recipe `demo`, as its placers place them; small ones have 3 brokers and 20 partitions. Rows go
 to Parquet, as Spark's writer or the job writes it. The session has two cores, shuffles to eight tasks, and each job has
@@ -15,7 +15,7 @@ import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -78,13 +78,22 @@ def run_fleet(spark: SparkSession, recipe: Recipe, count: int, out: Path) -> Non
     analyse_fleet(SparkEngine(spark), attrs.evolve(recipe, cluster_count=count), out, progress=QUIET, overwrite=True)
 
 
-def cold_report(out: Path) -> float:
-    """CPU seconds of `brokerside report --engine spark` on six dumps, with all processes that it starts and awaits."""
-    words = ["report", *map(str, sorted(DUMPS.glob("?-*.txt"))), "--engine", "spark", "--quiet", "--out", str(out)]
+def command_seconds(*words: str, **environment: str) -> float:
+    """CPU seconds of a command of ours, with all processes that it starts and awaits."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, "-m", "spark_analysis", *words], check=True, capture_output=True)
+    given = [sys.executable, "-m", "spark_analysis", *words, "--engine", "spark", "--quiet"]
+    subprocess.run(given, check=True, capture_output=True, env=os.environ | environment)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def compiling(out: Path) -> Iterator[dict[str, object]]:
+    """What compiling kernels costs a first job where none is compiled, as on a fresh executor: the same run again."""
+    dumps = [str(path.resolve()) for path in sorted(DUMPS.glob("?-*.txt"))]
+    for command in (["fleet", "uneven-racks", "--clusters", "40"], ["report", *dumps]):
+        cache = {"NUMBA_CACHE_DIR": str(out / f"cache-{command[0]}")}
+        first, again = (command_seconds(*command, "--out", str(out / "cold"), **cache) for _ in range(2))
+        yield row(f"{command[0]}: kernels compiled in a first run", 1, first - again)
 
 
 def costs(clusters: int, small: int, rounds: int) -> list[dict[str, object]]:
@@ -104,7 +113,8 @@ def costs(clusters: int, small: int, rounds: int) -> list[dict[str, object]]:
                 job(WARM_UP_CLUSTERS, out / "out")
                 cost = median([measured(partial(job, count, out / "out"), account) for _ in range(rounds)])
                 found.append(row(what, count, cost.cpu_seconds))
-        found.append(row("report of six dumps, with the start of Spark", 1, cold_report(out / "report")))
+        report = ["report", *map(str, sorted(DUMPS.glob("?-*.txt"))), "--out", str(out / "report")]
+        found.append(row("report of six dumps, with the start of Spark", 1, command_seconds(*report)))
     return found
 
 
@@ -120,9 +130,14 @@ def main() -> None:
     parser.add_argument("--clusters", type=int, default=2_000, help="clusters of the recipe demo")
     parser.add_argument("--small", type=int, default=2_000, help="clusters of 3 brokers")
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--cold", action="store_true", help="only what compiling kernels costs a first job")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    rows = costs(options.clusters, options.small, options.rounds)
+    if options.cold:
+        with tempfile.TemporaryDirectory() as name:
+            rows = list(compiling(Path(name)))
+    else:
+        rows = costs(options.clusters, options.small, options.rounds)
     show("Spark's costs", describe_machine("numpy", "pyarrow", "pyspark"), rows, as_json=options.json)
 
 
