@@ -20,8 +20,7 @@
 - advice: Decide what to do next with one cluster.
 - broker_chart: Show the brokers of one cluster: a chart of their loads, and a table of their numbers.
 - detail: Text of the page about one cluster, beside its tables.
-- pair_image: Draw how many partitions each two of many brokers share.
-- shared: Count the partitions that each two brokers share, broker by broker in rack order.
+- shared: Count, and for many brokers draw, the partitions that each two share, in rack order.
 - distribution_chart: Draw the distribution over clusters of the share that would have to move.
 - glossary: Define the words of the page.
 - html: Render the page from `templates/`, one file that loads nothing.

@@ -132,19 +132,6 @@ def _rows_of(batch: pa.RecordBatch | pa.Table, table: Table, kind: type[Row]) ->
         yield kind(**dict(zip(names, values, strict=True)))
 
 
-def _first(rows: Iterable[Row], order: Callable[[Row], Any], limit: int) -> ShortenedList[Row]:
-    total = 0
-
-    def counted() -> Iterator[Row]:
-        nonlocal total
-        for row in rows:
-            total += 1
-            yield row
-
-    kept = tuple(heapq.nsmallest(limit, counted(), key=order))
-    return ShortenedList(total, kept)
-
-
 @attrs.define
 class _Group:
     """Holds the first rows of one group while more arrive; cut back when it holds four times its limit."""
@@ -162,6 +149,10 @@ class _Group:
 
     def kept(self) -> ShortenedList[Any]:
         return ShortenedList(self.count, tuple(heapq.nsmallest(self.limit, self.rows, key=self.order)))
+
+
+def _first(rows: Iterable[Row], order: Callable[[Row], Any], limit: int) -> ShortenedList[Row]:
+    return _grouped(rows, lambda _: None, order, limit).get(None, ShortenedList(0, ()))
 
 
 def _grouped(
@@ -243,7 +234,10 @@ def _details(out: Path, shown: tuple[ClusterRow, ...]) -> tuple[ClusterDetail, .
     for (cluster_id, placer, _), kept in violations.items():
         of_cluster.setdefault((cluster_id, placer), []).append(kept)
     pairs = _pairs(out, clusters)
-    advice = _advice(scan)
+    plans = _by_key(scan(schemas.PLANS, LeastPlan))
+    outages = _by_key(scan(schemas.OUTAGES, WorstOutage))
+    restarts = _by_key(scan(schemas.RESTARTS, RestartBatches))
+    recovery = _by_key(scan(schemas.RECOVERY, RecoveryStep))
     log_dirs = _grouped(scan(schemas.LOG_DIRS, LogDir), _key, _log_dir_order, LIST_MAX)
     return tuple(
         ClusterDetail(
@@ -255,27 +249,15 @@ def _details(out: Path, shown: tuple[ClusterRow, ...]) -> tuple[ClusterDetail, .
             violations=tuple(of_cluster.get(key, ())),
             pairs=pairs.get(key, PairCounts()),
             log_dirs=log_dirs.get(key, ShortenedList(0, ())),
-            advice=advice.get(key, Advice()),
+            advice=Advice(
+                plans=tuple(plans.get(key, ())),
+                outages=tuple(outages.get(key, ())),
+                restarts=next(iter(restarts.get(key, ())), None),
+                recovery=tuple(recovery.get(key, ())),
+            ),
         )
         for row, key in ((row, _key(row.facts)) for row in shown)
     )
-
-
-def _advice(scan: Callable[[Table, type[Any]], Iterator[Any]]) -> dict[Key, Advice]:
-    """Return what to do next with each cluster that is shown in full."""
-    plans = _by_key(scan(schemas.PLANS, LeastPlan))
-    outages = _by_key(scan(schemas.OUTAGES, WorstOutage))
-    restarts = _by_key(scan(schemas.RESTARTS, RestartBatches))
-    recovery = _by_key(scan(schemas.RECOVERY, RecoveryStep))
-    return {
-        key: Advice(
-            plans=tuple(plans.get(key, ())),
-            outages=tuple(outages.get(key, ())),
-            restarts=next(iter(restarts.get(key, ())), None),
-            recovery=tuple(recovery.get(key, ())),
-        )
-        for key in sorted({*plans, *outages, *restarts, *recovery})
-    }
 
 
 def _by_key(rows: Iterable[Row]) -> dict[Key, list[Row]]:

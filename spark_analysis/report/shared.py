@@ -1,11 +1,17 @@
 """Count the partitions that each two brokers share, broker by broker in rack order.
 
 Up to `TABLE_BROKERS_MAX` brokers are a table with the numbers in it, shaded in six steps up to the largest; more
-brokers are an image of one dot a pair.
+brokers are a PNG of one dot a pair, and beyond `DOTS_MAX` a dot is the mean over several. Its bytes depend on the
+numbers alone: the pixels are stored, not compressed, as compressors differ from version to version.
+
+Source: PNG specification (third edition), 11.2 (chunks).
 """
 
 from __future__ import annotations
 
+import base64
+import struct
+import zlib
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Final
@@ -16,13 +22,16 @@ from numpy.typing import NDArray
 
 from spark_analysis.report.figures import count, decimal, plural
 from spark_analysis.report.model import PairCounts
-from spark_analysis.report.pair_image import brokers_per_dot, pair_image
 from spark_analysis.report.rows import BrokerLoad
 
 __all__ = ("shared_of",)
 
 TABLE_BROKERS_MAX: Final = 14
 _LEVELS_MAX: Final = 6
+DOTS_MAX: Final = 120
+_COLOUR: Final = bytes((70, 110, 160))
+"""The colour that the style sheet gives to heat; its opacity grows with the level."""
+_OPACITIES: Final = bytes((0, 26, 58, 96, 138, 186, 240))
 _RACKS_NAMED_MAX: Final = 12
 
 
@@ -90,3 +99,45 @@ def pairs_in_words(brokers: Sequence[BrokerLoad], matrix: NDArray[np.int64]) -> 
         f"Brokers {first} and {second} share most: {count(shared[top])} partitions, where the mean over all "
         f"{count(shared.size)} pairs is {decimal(float(shared.mean()), 1)}; {rest}."
     )
+
+
+def levels_of(matrix: NDArray[np.float64]) -> NDArray[np.uint8]:
+    """Return uint8 levels: 0 for no shared partition, 1 to 6 in equal steps up to the largest value.
+
+    >>> levels_of(np.array([[0.0, 1.0], [3.0, 6.0]])).tolist()
+    [[0, 1], [3, 6]]
+    """
+    most = float(matrix.max(initial=0.0))
+    if most == 0:
+        return np.zeros(matrix.shape, dtype=np.uint8)
+    return np.ceil(matrix / most * (_LEVELS_MAX) - 1e-9).astype(np.uint8)
+
+
+def brokers_per_dot(broker_count: int) -> int:
+    """Return how many brokers a row of dots stands for."""
+    return -(-broker_count // DOTS_MAX)
+
+
+def pair_image(matrix: NDArray[np.int64]) -> str:
+    """Return the image of int64[B, B] shared partitions, with a diagonal of 0, as a data URI."""
+    step = brokers_per_dot(len(matrix))
+    starts = np.arange(0, len(matrix), step)
+    sums = np.add.reduceat(np.add.reduceat(matrix.astype(np.float64), starts, axis=0), starts, axis=1)
+    sizes = np.diff(np.append(starts, len(matrix)))
+    pairs = np.outer(sizes, sizes) - np.diag(sizes)
+    levels = levels_of(sums / np.maximum(pairs, 1))
+    pixels = b"".join(b"\0" + row.tobytes() for row in levels)
+    side = len(starts)
+    chunks = (
+        (b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 3, 0, 0, 0)),
+        (b"PLTE", _COLOUR * (_LEVELS_MAX + 1)),
+        (b"tRNS", _OPACITIES),
+        (b"IDAT", zlib.compress(pixels, 0)),
+        (b"IEND", b""),
+    )
+    png = b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(name, data) for name, data in chunks)
+    return "data:image/png;base64," + base64.b64encode(png).decode("ascii")
+
+
+def _chunk(name: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
