@@ -173,7 +173,7 @@ class GroupsExtension:
         return service_options(assignor, self.plan.layout.counts, seed, release=self.plan.release)
 
     def _new_member(self, plan: MemberPlan, node: NodeId) -> Member:
-        entropy = SplitMix64(derive(self._options.seed, _MEMBER_STREAM, node))
+        entropy = SplitMix64(derive(self._options.seed, _MEMBER_STREAM, node - CONTROLLER))
         member = Member(node, plan, (self._options, self.plan.layout), entropy, self)
         self.members.append(member)
         return member

@@ -345,7 +345,8 @@ class ControllerRole:
         if not all(isrs) or any(each.partition in self.image.partitions for each in orders):
             return
         for order, isr in zip(orders, isrs, strict=True):
-            state = PartitionState(replicas=order.replicas, isr=isr, leader=isr[0])
+            leader = order.leader if order.leader in isr else isr[0]
+            state = PartitionState(replicas=order.replicas, isr=isr, leader=leader)
             self._write(PartitionRecord(order.partition, state, order.topic))
 
     def _reassign(self, order: AlterPartitionReassignments) -> ErrorCode:

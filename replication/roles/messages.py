@@ -28,8 +28,9 @@ NodeId = NewType("NodeId", int)
 Incarnation = NewType("Incarnation", int)
 """The number of a process's incarnation; messages to an earlier incarnation are dropped."""
 
-CONTROLLER: Final = NodeId(1_000)
-CLIENT_FIRST: Final = NodeId(2_000)
+CONTROLLER: Final = NodeId(100_000)
+"""The address of the controller; the ids of brokers lie below."""
+CLIENT_FIRST: Final = NodeId(CONTROLLER + 2_000)
 ANY_INCARNATION: Final = Incarnation(-1)
 
 
@@ -37,7 +38,7 @@ def node_name(node: int) -> str:
     """Return a node's name: "broker 1", "the controller", or "client 2000"."""
     if node == CONTROLLER:
         return "the controller"
-    return f"broker {node}" if node < CONTROLLER else f"client {node}"
+    return f"broker {node}" if node < CONTROLLER else f"client {node - CONTROLLER}"
 
 
 @value
@@ -317,11 +318,13 @@ class CreateTopic(Message):
     """An operator asks to create a partition; replicas on live brokers are in sync at first.
 
     `topic` is the topic's name, "" for a name made from the number; the number is the topic's id, never used twice.
+    `leader` leads at first if it is in sync, as where a cluster is set up like another one; else the first replica.
     """
 
     partition: int
     replicas: tuple[BrokerId, ...]
     topic: str = ""
+    leader: BrokerId = NO_LEADER
 
 
 @value

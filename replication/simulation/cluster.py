@@ -131,10 +131,8 @@ class Cluster:
         self.former: FormerController | None = None
         """The controller before this one, if some brokers still ask it."""
         self.nodes = {
-            BrokerId(broker): Node(
-                BrokerId(broker), broker % options.racks, options.role_settings, self.clock, options.wall_clock_ms
-            )
-            for broker in range(options.brokers)
+            broker: Node(broker, place % options.racks, options.role_settings, self.clock, options.wall_clock_ms)
+            for place, broker in enumerate(options.ids)
         }
         for node in self.nodes.values():
             node.log_line = self._log_line
@@ -334,7 +332,7 @@ class Cluster:
             if own is None:
                 continue
             node = own.node
-            note(at_ms << 20 ^ node << 6 ^ kinds[type(message)])
+            note(at_ms << 23 ^ node << 6 ^ kinds[type(message)])
             for watch in watches:
                 watch(self, node, message, out)
             if out.sent or out.woken:
@@ -418,17 +416,18 @@ def replicas_of(partition: int, options: Options) -> tuple[BrokerId, ...]:
     """Return the replicas that a partition is created with: brokers in turn, the first shifted by the partition."""
     if options.assignment:
         return options.assignment[partition]
-    return tuple(BrokerId((partition + place) % options.brokers) for place in range(options.replication_factor))
+    return tuple(options.ids[(partition + place) % options.brokers] for place in range(options.replication_factor))
 
 
 def _clients(options: Options, history: History) -> dict[NodeId, Producer | Consumer]:
     clients: dict[NodeId, Producer | Consumer] = {}
     for number in range(options.producers):
         node = NodeId(CLIENT_FIRST + number)
-        clients[node] = Producer(node, options, history, SplitMix64(derive(options.seed, _CLIENT_STREAM, node)))
+        entropy = SplitMix64(derive(options.seed, _CLIENT_STREAM, node - CONTROLLER))
+        clients[node] = Producer(node, options, history, entropy)
     for number in range(options.consumers * options.partitions):
         node = NodeId(CLIENT_FIRST + options.producers + number)
         partition = number % options.partitions
-        entropy = SplitMix64(derive(options.seed, _CLIENT_STREAM, node))
+        entropy = SplitMix64(derive(options.seed, _CLIENT_STREAM, node - CONTROLLER))
         clients[node] = Consumer(node, partition, options, history, entropy)
     return clients

@@ -225,7 +225,7 @@ def check_plan(plan: Iterable[Fault], options: Options) -> tuple[Fault, ...]:
     if isinstance(plan, Fault):
         raise UsageError("a plan is a tuple of faults, and one fault is given; write (fault,)")
     checked = tuple(plan)
-    counts = {"broker": options.brokers, "rack": options.racks, "partition": options.partition_count or INT32_MAX}
+    counts = {"rack": options.racks, "partition": options.partition_count or INT32_MAX}
     for fault in checked:
         if not isinstance(fault, Fault):
             raise UsageError(f"a plan holds faults, and {fault!r} is none")
@@ -233,6 +233,9 @@ def check_plan(plan: Iterable[Fault], options: Options) -> tuple[Fault, ...]:
         where, count = fault.target, counts.get(name, INT32_MAX)
         if fault.aim is not None and not fault.aim.topic:
             name, where, count = "partition", fault.aim.partition, counts["partition"]
+        if name == "broker" and where not in options.ids:
+            what = f"{fault.kind.name} strikes broker {where}; the cluster has brokers {options.ids_shown}"
+            raise UsageError(what)
         if where >= count:
             raise UsageError(f"{fault.kind.name} strikes {name} {where}; the cluster has {name}s 0 to {count - 1}")
     return checked

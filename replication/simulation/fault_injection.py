@@ -105,7 +105,7 @@ class FaultInjector:
         """Tell one broker of a whole cluster to stop, and start it again; do nothing in a run without faults drawn."""
         options = self._cluster.options
         if options.fault_ms:
-            self._last_stop = BrokerId(options.seed % options.brokers)
+            self._last_stop = options.ids[options.seed % options.brokers]
             self._stop_last()
 
     def missing(self) -> Missing | None:

@@ -19,7 +19,7 @@ import attrs
 from broker.draws import exponential
 from broker.entropy import SplitMix64, derive
 from broker.units import DurationMs
-from replication.simulation.fault import OF_PARTITIONS, OF_RACKS, Fault
+from replication.simulation.fault import OF_PARTITIONS, OF_RACKS, Fault, target_name
 from replication.simulation.options import FaultKind, Options
 
 _FAULT_STREAM: Final = 2
@@ -82,6 +82,8 @@ def draw_plan(options: Options) -> tuple[Fault, ...]:
             span_ms = bounds.duration_ms_max - bounds.duration_ms_min
             duration_ms = DurationMs(bounds.duration_ms_min + entropy.next_int_bound(span_ms + 1))
             choice = entropy.next_int_bound(2 * CHOICE_MAX) - CHOICE_MAX
+            if target_name(kind) == "broker":
+                target = options.ids[target]
             drawn.append(Fault(at_ms, kind, target, duration_ms, choice))
             at_ms += 1 + exponential(entropy, mean_ms)
     return tuple(sorted(drawn, key=lambda fault: (fault.start_ms, kinds.index(fault.kind))))

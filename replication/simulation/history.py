@@ -20,7 +20,7 @@ from replication.roles.messages import node_name
 
 _KIND_BITS: Final = 6
 _KIND_MAX: Final = (1 << _KIND_BITS) - 1
-_NODE_MAX: Final = (1 << 14) - 1
+_NODE_MAX: Final = (1 << 17) - 1
 _FREQUENT_COUNT: Final = 3
 _LAST_COUNT: Final = 1_000
 
@@ -41,7 +41,7 @@ class Trace:
         self.kinds: defaultdict[type, int] = defaultdict(count().__next__)
         """The numbers of the message types, in the order in which they first occur."""
         self.events: list[int] = []
-        """Delivered messages that are not hashed yet: `at_ms << 20 ^ node << 6 ^ kind`."""
+        """Delivered messages that are not hashed yet: `at_ms << 23 ^ node << 6 ^ kind`."""
         self._last: list[int] = []
         """The last messages that were hashed."""
         self._folded_count = 0

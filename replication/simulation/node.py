@@ -44,6 +44,9 @@ class Node:
     ) -> None:
         self.broker = broker
         self.rack = rack
+        """The number of the machine's rack."""
+        self.rack_name: str | None = None
+        """broker.rack, "" for none; made from the number of the rack if it is None."""
         self.address = Address(NodeId(broker), Incarnation(0))
         """The address of the running process, or of the last one while it is down."""
         self.role: BrokerRole | None = None
@@ -110,7 +113,7 @@ class Node:
             partitions_beside=self._partitions_beside,
             drop_strays=self._drop_strays,
             hosted_roles=tuple(self.hosted_roles),
-            rack=f"rack-{self.rack}",
+            rack=f"rack-{self.rack}" if self.rack_name is None else self.rack_name,
         )
         self.role = (ZooKeeperBrokerRole if self._role_settings.has_zookeeper else BrokerRole)(
             start, self._role_settings

@@ -15,6 +15,7 @@ Source: the ranges are ours; swarm options follow TigerBeetle's VOPR and Foundat
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from typing import Final
 
 import attrs
@@ -24,17 +25,21 @@ from broker.errors import UsageError
 from broker.ids import INT64_MAX, BrokerId
 from broker.units import MINUTE_MS, DurationMs, TimeMs
 from broker.values import changed_repr
+from broker.wording import first_of
 from replication.retention.policy import Retention
+from replication.roles.messages import CONTROLLER
 from replication.roles.settings import RoleSettings
 from replication.rules.settings import PartitionSettings
 from replication.rules.switches import SOUND, Rules
 
 BROKER_COUNT_MAX: Final = 100
+BROKER_ID_MAX: Final = CONTROLLER - 1
 PARTITION_COUNT_MAX: Final = 1_000
 MINUTES_MAX: Final = 100_000
 WALL_CLOCK_MS: Final = TimeMs(1_700_000_000_000)
 """What all clocks show at the start unless an option says otherwise."""
 PER_MILLE: Final = 1_000
+_IDS_SHOWN_MAX: Final = 10
 
 
 class FaultKind(enum.Enum):
@@ -100,8 +105,10 @@ class Options:
     """Hold the options of one simulation; impossible options raise UsageError.
 
     Producers and consumers use the first `partitions`; hosted roles of the brokers write the `internal_partitions`
-    after them. Broker b is in rack b modulo `racks`. `topics` gives name and number of partitions of each topic, named
-    orders-0 and so on and all created in one batch; without it they are topic-0 and so on, created one by one.
+    after them. Broker b is in rack b modulo `racks`. `broker_ids` are the ids of the brokers, 0 to `brokers` - 1
+    without it; a cluster with ids of its own has no clients of its own. `topics` gives name and number of partitions of
+    each topic, named orders-0 and so on and all created in one batch; without it they are topic-0 and so on, created
+    one by one.
     `assignment` gives each partition's replicas, the preferred leader first; without it partition p has replicas on
     brokers p, p + 1 and so on. `fault_ms` holds the mean time in ms between faults of a kind; kinds that are absent do
     not strike. `min_isr`, `unclean_election` and `lag_ms_max` (min.insync.replicas, unclean.leader.election.enable,
@@ -135,6 +142,7 @@ class Options:
     assignment: tuple[tuple[BrokerId, ...], ...] = ()
     retention: Retention | None = None
     wall_clock_ms: TimeMs = WALL_CLOCK_MS
+    broker_ids: tuple[BrokerId, ...] = ()
 
     def __attrs_post_init__(self) -> None:
         own = {name: getattr(self, name) for name in ("min_isr", "unclean_election", "lag_ms_max")}
@@ -199,10 +207,20 @@ class Options:
             )
 
     def _check_assignment(self) -> None:
+        if self.broker_ids and (
+            len(set(self.broker_ids)) != self.brokers
+            or any(type(each) is not int or not 0 <= each <= BROKER_ID_MAX for each in self.broker_ids)
+            or self.producers
+            or self.consumers
+        ):
+            raise UsageError(
+                f"broker_ids are {self.broker_ids}; wanted are {self.brokers} different ids from 0 to {BROKER_ID_MAX}, "
+                f"of a cluster without producers and consumers"
+            )
         if len(self.assignment) not in (0, self.partition_count):
             raise UsageError(f"the assignment has {len(self.assignment)} partitions of {self.partition_count}")
         for partition, replicas in enumerate(self.assignment):
-            known = {broker for broker in replicas if 0 <= broker < self.brokers}
+            known = set(replicas).intersection(self.ids)
             if len(replicas) != self.replication_factor or len(known) != len(replicas):
                 raise UsageError(
                     f"partition {partition} is assigned to {', '.join(map(str, replicas)) or 'nobody'}; wanted are "
@@ -213,6 +231,16 @@ class Options:
     def partition_count(self) -> int:
         """Return the number of all partitions."""
         return self.partitions + self.internal_partitions
+
+    @property
+    def ids(self) -> Sequence[BrokerId]:
+        """Return the ids of the brokers."""
+        return self.broker_ids or tuple(map(BrokerId, range(self.brokers)))
+
+    @property
+    def ids_shown(self) -> str:
+        """Return the ids of the brokers as text."""
+        return first_of(self.broker_ids, _IDS_SHOWN_MAX) if self.broker_ids else f"0 to {self.brokers - 1}"
 
     @property
     def settings(self) -> PartitionSettings:

@@ -45,7 +45,7 @@ def placed(options: Options, placer: ReplicaPlacer) -> Options:
     """
     if not isinstance(placer, ReplicaPlacer):
         raise UsageError(f"the placer is {placer!r}; wanted is an object with place(spec, brokers, entropy)")
-    brokers = [BrokerView(id=BrokerId(b), rack=f"rack-{b % options.racks}") for b in range(options.brokers)]
+    brokers = [BrokerView(id=b, rack=f"rack-{place % options.racks}") for place, b in enumerate(options.ids)]
     spec = PlacementSpec(0, options.partition_count, options.replication_factor)
     rows = rows_placed(placer, spec, brokers, JavaRandom(derive(options.seed, _PLACING_STREAM))).tolist()
     return attrs.evolve(options, assignment=tuple(tuple(map(BrokerId, row)) for row in rows))

@@ -240,8 +240,8 @@ class Simulation:
         With `on_answer`, which is called with each answer, it passes the network; without it arrives now.
         """
         node = NodeId(receiver)
-        if node != CONTROLLER and receiver not in range(self.options.brokers):
-            raise UsageError(f"the receiver is {receiver}; allowed are brokers 0 to {self.options.brokers - 1}")
+        if node != CONTROLLER and receiver not in self.options.ids:
+            raise UsageError(f"the receiver is {receiver}; allowed are brokers {self.options.ids_shown}")
         if on_answer is None:
             self.cluster.deliver(node, message)
         else:

@@ -3,6 +3,9 @@
 - app_cli: Run `brokerside simulate --app`.
 - cli: Define `brokerside serve`.
 - serve_options: Read its topics and faults in words.
+- serve_spec: Make a cluster's description from its options.
+- like: Describe a cluster that is like a real one, without its records.
+- cluster_spec: Describe a cluster to serve: `ClusterSpec`.
 - kafka: Hand a cluster to a test: ask it, break it, look at what it holds; `kafka_cluster`.
 - virtual: Run an asyncio program against a cluster on virtual time; `run_virtual`.
 - server_end: Connect a client's socket to a broker, and bound the memory that clients take.
@@ -10,7 +13,7 @@
 - app: Run an application under drawn faults, seed after seed, and shrink the faults that break it.
 - client_bugs: Reproduce open bugs of public clients.
 - virtual_loop: An event loop whose clock is the simulation's.
-- served_cluster: Join a simulation, its gateways, coordinators, topics and connections; described by `ClusterSpec`.
+- served_cluster: Join a simulation, its gateways, coordinators, topics and connections.
 - connection: Carry one client's connection to one run of a broker.
 - served: The table of requests that are served, by API and version.
 - records_api: Produce, Fetch, ListOffsets, OffsetForLeaderEpoch, InitProducerId.
@@ -27,8 +30,8 @@
 
 from __future__ import annotations
 
+from replication.testing.cluster_spec import ClusterSpec, TopicSpec
 from replication.testing.kafka import ClusterBrokenError, Kafka, Verdict, kafka_cluster
-from replication.testing.served_cluster import ClusterSpec
 from replication.testing.virtual import run_virtual
 
-__all__ = ("ClusterBrokenError", "ClusterSpec", "Kafka", "Verdict", "kafka_cluster", "run_virtual")
+__all__ = ("ClusterBrokenError", "ClusterSpec", "Kafka", "TopicSpec", "Verdict", "kafka_cluster", "run_virtual")

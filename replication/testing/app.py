@@ -21,8 +21,9 @@ from replication.simulation.faults import draw_plan
 from replication.simulation.options import FaultKind
 from replication.simulation.report import lost_text, smallest_plan
 from replication.simulation.run import Outcome
+from replication.testing.cluster_spec import ClusterSpec
 from replication.testing.kafka import Kafka
-from replication.testing.served_cluster import ClusterSpec, ModelError
+from replication.testing.served_cluster import ModelError
 from replication.testing.virtual import VirtualRun
 
 Main = Callable[[Kafka], Awaitable[Any]]

@@ -8,29 +8,42 @@ from __future__ import annotations
 import json
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
 
 import click
 
-from broker.cli import EXIT_REFUSED
-from broker.cli_options import seed_option
+from broker.cli import EXIT_REFUSED, takes
+from broker.cli_options import idle_beside, idle_without, seed_option
+from broker.cluster import ClusterView
 from broker.errors import UsageError
 from broker.wording import counted
 from replication.simulation.options import BROKER_COUNT_MAX
 from replication.simulation.report import verdict_line
 from replication.simulation.run import Outcome
-from replication.testing.serve_options import FAULT_NAMES, read_fault, read_topic
-
-_PORT_MAX: Final = 65_535
+from replication.testing.serve_options import FAULT_NAMES, PORT_MAX, ServeOptions
 
 
 @click.command("serve")
 @click.option(
     "--brokers", type=click.IntRange(1, BROKER_COUNT_MAX), default=3, metavar="COUNT", help="Brokers (default 3)."
 )
-@click.option("--racks", metavar="A,B,...", help="Racks of the brokers, in turn (default none).")
+@click.option(
+    "--racks",
+    metavar="A,B,...|FILE",
+    help="Racks of the brokers, in turn (default none); with --from a file: JSON, or CSV lines broker,rack.",
+)
+@click.option(
+    "--from",
+    "dump",
+    metavar="DUMP",
+    help="Serve the brokers, racks, topics, replicas, leaders and settings of a real cluster, without records: of a "
+    "dump, snapshot or metadata log, as other commands take it.",
+)
+@click.option("--only", metavar="NAME,...", help="Topics of the dump to serve, such as 'orders*' (default all).")
+@click.option("--cluster", metavar="NAME", help="Cluster to take where the dump describes several.")
+@click.option("--at", metavar="OFFSET|TIME", help="Moment of a metadata log (default: its end).")
+@click.option("--partial", is_flag=True, help="Serve what is listed although partitions are missing in the dump.")
 @click.option("--topic", "topics", multiple=True, metavar="NAME[:PARTITIONS]", help="Create a topic; may be repeated.")
 @click.option(
     "--replication-factor",
@@ -48,10 +61,10 @@ _PORT_MAX: Final = 65_535
 )
 @click.option(
     "--port",
-    type=click.IntRange(0, _PORT_MAX),
+    type=click.IntRange(0, PORT_MAX),
     default=9_092,
     metavar="N",
-    help="Port of broker 0; the others follow (default 9092; 0: free ones).",
+    help="Port of the first broker; the others follow (default 9092; 0: free ones).",
 )
 @click.option(
     "--fault",
@@ -63,21 +76,11 @@ _PORT_MAX: Final = 65_535
 @click.option("--unclean", is_flag=True, help="Allow unclean leader election.")
 @click.option("--no-auto-create", is_flag=True, help="Create no topic because a client asks for it.")
 @seed_option()
+@idle_beside("--from", "--brokers", "--replication-factor")
+@idle_without("--from", "--only", "--cluster", "--at", "--partial")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object when ready, and one as the verdict.")
-def serve(
-    brokers: int,
-    racks: str | None,
-    topics: tuple[str, ...],
-    factor: int | None,
-    min_isr: int | None,
-    port: int,
-    faults: tuple[str, ...],
-    seed: int,
-    *,
-    unclean: bool,
-    no_auto_create: bool,
-    as_json: bool,
-) -> int:
+@takes(ServeOptions)
+def serve(options: ServeOptions) -> int:
     """Serve a simulated cluster to any Kafka client, on ports of 127.0.0.1, until Ctrl-C.
 
     Replication, elections and groups are those of Kafka; the checkers of the
@@ -90,51 +93,48 @@ def serve(
       brokerside serve --topic orders:6
       brokerside serve --brokers 5 --racks a,b,c --topic orders:6 --topic audit
       brokerside serve --topic orders:6 --fault 'kill 2 at 30s for 10s'
+      brokerside serve --from prod.txt --racks racks.csv --only 'orders*'
     """
-    spec = {
-        "brokers": brokers,
-        "racks": tuple(racks.split(",")) if racks else (),
-        "topics": dict(map(read_topic, topics)),
-        "factor": factor or 0,
-        "min_insync_replicas": min_isr or 0,
-        "faults": tuple(map(read_fault, faults)),
-        "seed": seed,
-        "unclean_election": unclean,
-        "auto_create": not no_auto_create,
-        "ports": tuple(range(port, port + brokers)) if port else (),
-    }
-    if port + brokers - 1 > _PORT_MAX:
-        raise UsageError(f"--port {port} leaves no port for broker {brokers - 1}; the largest is {_PORT_MAX}")
-    outcome = _serve_until_stopped(spec, as_json=as_json)
-    click.echo(json.dumps(_fields(outcome)) if as_json else f"\n{verdict_line(outcome)}")
+    outcome = _serve_until_stopped(options)
+    click.echo(json.dumps(_fields(outcome)) if options.as_json else f"\n{verdict_line(outcome)}")
     return EXIT_REFUSED if outcome.is_broken else 0
 
 
-def _serve_until_stopped(fields: dict[str, Any], *, as_json: bool) -> Outcome:
+def _serve_until_stopped(options: ServeOptions) -> Outcome:
     """Serve, print where, wait for a signal, and return the outcome."""
     # Late: the wire formats are an extra, and take half a second to load.
     from replication.testing.kafka import Kafka
-    from replication.testing.served_cluster import ClusterSpec
+    from replication.testing.serve_spec import spec_of
     from replication.testing.sockets import SocketServer
 
-    server = SocketServer(ClusterSpec(**fields))
+    spec = spec_of(options, _view(options))
+    server = SocketServer(spec)
     with _stopped_by_signals() as stopped:
         try:
             server.start()
         except OSError as error:
             raise UsageError(f"cannot listen: {error.strerror}; --port 0 takes free ports") from None
         servers = Kafka(server.served, server.call).bootstrap_servers
-        if as_json:
-            click.echo(json.dumps({"bootstrap_servers": servers, "brokers": fields["brokers"], "seed": fields["seed"]}))
+        if options.as_json:
+            click.echo(json.dumps({"bootstrap_servers": servers, "brokers": spec.brokers, "seed": spec.seed}))
         else:
             click.echo(f"bootstrap servers: {servers}")
-            click.echo(
-                f"{counted(len(fields['topics']), 'topic')} of {counted(fields['brokers'], 'broker')}; Ctrl-C ends"
-            )
+            click.echo(f"{counted(len(spec.topics), 'topic')} of {counted(spec.brokers, 'broker')}; Ctrl-C ends")
         server.on_failure = stopped.set
         stopped.wait()
     server.stop()
     return server.served.finish()
+
+
+def _view(options: ServeOptions) -> ClusterView | None:
+    """Return the cluster of --from, as the commands for dumps read it; None without one."""
+    if options.dump is None:
+        return None
+    joined: dict[str, Callable[..., ClusterView]] | None = click.get_current_context().find_object(dict)
+    if joined is None:
+        raise UsageError("--from is part of `brokerside serve`")
+    names = {"racks": options.racks, "cluster": options.cluster, "at": options.at, "min_isr": options.min_isr}
+    return joined["cluster"](options.dump, partial=options.partial, **names)
 
 
 @contextmanager

@@ -273,12 +273,21 @@ def take(gateway: Gateway, place: tuple[int, str], given: Mapping[str, str], out
 
 def configure(gateway: Gateway, numbers: tuple[int, ...], given: Mapping[str, str], out: Outbox) -> None:
     """Let the settings of a topic take effect on partitions of it."""
+    for record in records(numbers, given):
+        if record != gateway.broker.image.configs.get(record.partition, ConfigRecord(record.partition)):
+            out.send(Address(CONTROLLER), AlterConfigs(record))
+    gateway.shared.configure_logs(numbers, of_logs(given))
+
+
+def records(numbers: tuple[int, ...], given: Mapping[str, str]) -> list[ConfigRecord]:
+    """Return the records that set the replication settings of a topic for its partitions."""
     settings = _settings(Scope.TOPIC, given)
     min_isr = settings.count(_MIN_ISR) if _MIN_ISR in given else None
     unclean = settings.flag(_UNCLEAN) if _UNCLEAN in given else None
-    for number in numbers:
-        known = gateway.broker.image.configs.get(number)
-        record = ConfigRecord(number, min_isr, unclean)
-        if record != (known or ConfigRecord(number)):
-            out.send(Address(CONTROLLER), AlterConfigs(record))
-    gateway.shared.configure_logs(numbers, {each: settings[each] for each in given if each in settings})
+    return [ConfigRecord(number, min_isr, unclean) for number in numbers]
+
+
+def of_logs(given: Mapping[str, str]) -> Mapping[str, Any]:
+    """Return the values of the settings that a model reads, out of those given."""
+    settings = _settings(Scope.TOPIC, given)
+    return {each: settings[each] for each in given if each in settings}

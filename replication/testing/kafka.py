@@ -23,15 +23,18 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
+from broker.cluster import ClusterView
 from broker.errors import UsageError
 from broker.ids import NO_LEADER, BrokerId
 from log.record import Record
 from replication.checkers import DurabilityReport, Finding
 from replication.roles.messages import NodeId
 from replication.simulation.network import two_ways
+from replication.testing.cluster_spec import ClusterSpec, TopicSpec
 from replication.testing.connection import Side
+from replication.testing.like import spec_like
 from replication.testing.served import SERVED
-from replication.testing.served_cluster import ClusterSpec, ServedCluster
+from replication.testing.served_cluster import ServedCluster
 from replication.testing.sockets import SocketServer
 
 T = TypeVar("T")
@@ -221,7 +224,7 @@ class Kafka:
     def _node(self, broker: int) -> Any:
         nodes = self._served.cluster.nodes
         if broker not in nodes:
-            raise UsageError(f"there is no broker {broker}; brokers are 0 to {len(nodes) - 1}")
+            raise UsageError(f"there is no broker {broker}; brokers are {self._served.simulation.options.ids_shown}")
         return nodes[BrokerId(broker)]
 
     def _note(self, text: str) -> None:
@@ -239,15 +242,19 @@ def checked(kafka: Kafka, spec: ClusterSpec) -> None:
 def kafka_cluster(
     brokers: int = 3,
     racks: tuple[str, ...] = (),
-    topics: Mapping[str, int] | None = None,
+    topics: Mapping[str, int | TopicSpec] | None = None,
     seed: int = 0,
+    like: ClusterView | None = None,
     **options: Any,
 ) -> Iterator[Kafka]:
     """Serve a cluster on ports of 127.0.0.1 while the block runs; raise ClusterBrokenError if an invariant broke.
 
-    `options` are the further fields of `ClusterSpec`, such as `min_insync_replicas`.
+    `like` is a cluster, such as `placement.formats.read.read_dump` returns it, whose brokers, racks, topics, replicas
+    and settings are served, without records, in the place of `brokers` and `racks`. `options` are the further fields of
+    `ClusterSpec`, such as `min_insync_replicas`.
     """
-    spec = ClusterSpec(brokers=brokers, racks=racks, topics=topics or {}, seed=seed, **options)
+    options |= {"topics": topics or {}, "seed": seed}
+    spec = ClusterSpec(brokers=brokers, racks=racks, **options) if like is None else spec_like(like, **options).spec
     server = SocketServer(spec)
     server.start()
     kafka = Kafka(server.served, server.call)

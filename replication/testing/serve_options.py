@@ -14,6 +14,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+import attrs
+
 from broker.errors import UsageError
 from broker.units import DurationMs, TimeMs
 from replication.simulation.fault import Fault
@@ -40,6 +42,29 @@ _OF_CLUSTER: Final = {
 FAULT_NAMES: Final = (*_OF_BROKERS, *_OF_CLUSTER)
 _LASTING_MS: Final = 10_000
 """How long a fault lasts that is given without a length."""
+PORT_MAX: Final = 65_535
+
+
+@attrs.frozen(kw_only=True)
+class ServeOptions:
+    """Hold the options of `brokerside serve`; `dump` is that of --from."""
+
+    brokers: int
+    racks: str | None
+    dump: str | None
+    only: str | None
+    cluster: str | None
+    at: str | None
+    partial: bool
+    topics: tuple[str, ...]
+    factor: int | None
+    min_isr: int | None
+    port: int
+    faults: tuple[str, ...]
+    unclean: bool
+    no_auto_create: bool
+    seed: int
+    as_json: bool
 
 
 def read_topic(text: str) -> tuple[str, int]:

@@ -14,14 +14,13 @@ import attrs
 
 from broker.clock import Clock
 from broker.cluster import BrokerView
-from broker.config import Scope, format_value
 from broker.entropy import JavaRandom, SplitMix64, derive
 from broker.error_codes import ErrorCode
 from broker.errors import BrokersideError, UsageError
-from broker.ids import NO_LEADER, BrokerId, Offset
-from broker.units import DAY_MS, DurationMs, TimeMs
+from broker.ids import BrokerId, Offset
+from broker.units import DurationMs, TimeMs
 from log.batches.in_buffer import batches_in
-from log.log_config import CREATE_TIME, LOG_APPEND_TIME, NAMES
+from log.log_config import LOG_APPEND_TIME, NAMES
 from log.record import Record
 from placement import StripedPlacer
 from placement.spec import PlacementSpec, rows_placed
@@ -31,121 +30,30 @@ from replication.groups.shard import Shard, service_options
 from replication.retention.log_manager import LogManager
 from replication.roles.broker_role import BrokerRole
 from replication.roles.hosted import Host
-from replication.roles.messages import CONTROLLER, CreateTopic, Message, NodeId
+from replication.roles.messages import CONTROLLER, AlterConfigs, CreateTopic, Message, NodeId
 from replication.roles.outbox import Outbox
-from replication.roles.settings import RoleSettings
 from replication.roles.states.lifecycle import LifecycleState
 from replication.rules.produce import Fate
-from replication.rules.settings import PartitionSettings
 from replication.simulation.cluster import Cluster
-from replication.simulation.fault import Fault
-from replication.simulation.options import WALL_CLOCK_MS, NetworkOptions, Options
+from replication.simulation.options import WALL_CLOCK_MS
 from replication.simulation.run import Outcome, Simulation
 from replication.testing import configs_api
+from replication.testing.cluster_spec import ClusterSpec, TopicSpec
 from replication.testing.connection import Connection, Interference, Sink
 from replication.testing.gateway import Endpoint, Gateway, Shared
-from replication.testing.log_admin_api import LOG_DIRECTORY
 from replication.testing.served import HANDLERS
 from replication.testing.topics import OFFSETS_TOPIC, PARTITION_COUNT_MAX, Topic, Topics, directory_name, visible
 
-OFFSETS_PARTITION_COUNT: Final = 4
 FIRST_PORT: Final = 9_092
 _STARTED_MS_MAX: Final = 60_000
 _STEP_MS: Final = 50
 _HOSTED_STREAM: Final = 22
 _PLACING_STREAM: Final = 23
-_DURATION_MS: Final = DurationMs(30 * DAY_MS)
 _LOAD_MS_MAX: Final = DurationMs(50)
 
 
 class ModelError(RuntimeError):
     """Report that the model of the cluster raised an error: a bug of this library."""
-
-
-@attrs.frozen(kw_only=True)
-class ClusterSpec:
-    """Describe a cluster to serve; impossible values raise UsageError.
-
-    `topics` gives each topic's number of partitions; `racks` are the brokers' racks in turn; `factor` is the
-    replication factor of every topic, `min_insync_replicas` likewise.
-    """
-
-    brokers: int = 3
-    racks: tuple[str, ...] = ()
-    topics: Mapping[str, int] = attrs.field(factory=dict)
-    seed: int = 0
-    factor: int = 0
-    """0: three, or the number of brokers if that is less."""
-    min_insync_replicas: int = 0
-    """0: one less than the factor, at least one."""
-    faults: tuple[Fault, ...] = ()
-    auto_create: bool = True
-    unclean_election: bool = False
-    is_strict: bool = False
-    """Whether fewer than min.insync.replicas brokers lose records at one time, whatever the faults say."""
-    default_partitions: int = 1
-    wall_clock_ms: int = WALL_CLOCK_MS
-    """What the brokers' clocks show at the start, in ms since 1970."""
-    is_append_time: bool = False
-    """Whether leaders stamp the records (message.timestamp.type=LogAppendTime), not the producers."""
-    ports: tuple[int, ...] = ()
-    host: str = "127.0.0.1"
-
-    def __attrs_post_init__(self) -> None:
-        for topic, count in self.topics.items():
-            if count < 1:
-                raise UsageError(f"topic {topic!r} has {count} partitions; 1 or more are allowed")
-        if not 0 <= self.factor <= self.brokers:
-            raise UsageError(f"the replication factor is {self.factor}; {self.brokers} brokers allow 1 to that")
-
-    @property
-    def replication_factor(self) -> int:
-        """Return the replication factor of every topic."""
-        return self.factor or min(3, self.brokers)
-
-    @property
-    def min_isr(self) -> int:
-        """Return min.insync.replicas of every topic."""
-        return self.min_insync_replicas or max(self.replication_factor - 1, 1)
-
-    def rack_of(self, broker: int) -> str | None:
-        """Return a broker's rack; None without racks."""
-        return self.racks[broker % len(self.racks)] if self.racks else None
-
-    def static_configs(self) -> dict[str, str]:
-        """Return the settings in the brokers' server.properties."""
-        given = {
-            "num.partitions": str(self.default_partitions),
-            "default.replication.factor": str(self.replication_factor),
-            "auto.create.topics.enable": format_value(self.auto_create),
-            "unclean.leader.election.enable": format_value(self.unclean_election),
-            "log.message.timestamp.type": LOG_APPEND_TIME if self.is_append_time else CREATE_TIME,
-            "offsets.topic.num.partitions": str(OFFSETS_PARTITION_COUNT),
-            "offsets.topic.replication.factor": str(self.replication_factor),
-            "process.roles": "broker",
-            "log.dirs": LOG_DIRECTORY,
-        }
-        defaults = configs_api.named(Scope.BROKER)
-        return {name: value for name, value in given.items() if value != defaults[name].default}
-
-    def options(self) -> Options:
-        """Return the options of the simulation: no clients of its own, a network that loses nothing."""
-        settings = PartitionSettings(min_isr=self.min_isr, unclean_election=self.unclean_election)
-        return Options(
-            seed=self.seed,
-            brokers=self.brokers,
-            racks=len(self.racks) if 0 < len(self.racks) <= self.brokers else self.brokers,
-            partitions=0,
-            replication_factor=self.replication_factor,
-            producers=0,
-            consumers=0,
-            duration_ms=_DURATION_MS,
-            wall_clock_ms=TimeMs(self.wall_clock_ms),
-            network=NetworkOptions(delay_ms_max=1),
-            is_strict=self.is_strict,
-            role_settings=RoleSettings(settings=settings),
-            name="served",
-        )
 
 
 class ServedCluster:
@@ -155,12 +63,16 @@ class ServedCluster:
         self.spec = spec
         self.interference = Interference()
         self.gateways: dict[BrokerId, Gateway] = {}
-        self.topics = Topics(spec.seed, OFFSETS_PARTITION_COUNT)
-        for name, count in spec.topics.items():
-            self.topics.add(name, count)
-        ports = spec.ports or tuple(FIRST_PORT + broker for broker in range(spec.brokers))
+        self.topics = Topics(spec.seed, spec.partition_count(OFFSETS_TOPIC))
+        for name in spec.topics:
+            if name != OFFSETS_TOPIC:
+                self.topics.add(name, spec.partition_count(name))
+            if given := spec.replicas_given(name):
+                self.topics.configure(name, given.configs)
+        ports = spec.ports or range(FIRST_PORT, FIRST_PORT + spec.brokers)
         self.endpoints: dict[BrokerId, Endpoint] = {
-            BrokerId(broker): Endpoint(spec.host, ports[broker], spec.rack_of(broker)) for broker in range(spec.brokers)
+            broker: Endpoint(spec.host, port, spec.rack_of[broker])
+            for broker, port in zip(spec.ids, ports, strict=True)
         }
         self._shared = Shared(
             topics=self.topics,
@@ -204,10 +116,17 @@ class ServedCluster:
     # Driving.
 
     def begin(self) -> None:
-        """Run until the topics are there; raise UsageError if they do not appear."""
+        """Run until the topics are there, and those down are fenced; raise UsageError if that does not come about."""
         self.cluster.at(0, self._create)
-        while not self._is_ready():
-            if self.now_ms > _STARTED_MS_MAX:
+        self._wait(self._is_ready)
+        for broker in sorted(self.spec.down):
+            self.cluster.nodes[broker].kill()
+        self._wait(self._is_ready)
+
+    def _wait(self, is_there: Callable[[], bool]) -> None:
+        end_ms = self.now_ms + _STARTED_MS_MAX
+        while not is_there():
+            if self.now_ms > end_ms:
                 raise UsageError("the topics of the cluster could not be created within a minute of simulated time")
             self.advance(self.now_ms + _STEP_MS)
 
@@ -257,27 +176,43 @@ class ServedCluster:
         missing = [topic for topic in self.topics if any(number not in image.partitions for number in topic.numbers)]
         if image.brokers and all(not status.fenced for status in image.brokers.values()):
             for topic in missing:
-                for number, row in zip(topic.numbers, self._rows(topic), strict=True):
-                    name, index = self.topics.place_of(number)
-                    self.cluster.deliver(CONTROLLER, CreateTopic(number, row, directory_name(name, index)))
+                self._order(topic)
         if missing:
             self.cluster.at(self.now_ms + _STEP_MS, self._create)
 
+    def _order(self, topic: Topic) -> None:
+        """Order the settings and the partitions of a topic from the controller."""
+        configs = dict(topic.configs)
+        given = self.spec.replicas_given(topic.name) or TopicSpec(tuple(self._rows(topic)))
+        if configs:
+            self._configure_logs(topic.numbers, configs_api.of_logs(configs))
+        for record in configs_api.records(topic.numbers, configs) if configs else ():
+            self.cluster.deliver(CONTROLLER, AlterConfigs(record))
+        for index, (number, row) in enumerate(zip(topic.numbers, given.replicas, strict=True)):
+            order = CreateTopic(number, row, directory_name(topic.name, index), given.leader(index))
+            self.cluster.deliver(CONTROLLER, order)
+
     def _rows(self, topic: Topic) -> list[tuple[BrokerId, ...]]:
-        brokers = [BrokerView(id=broker, rack=each.rack) for broker, each in sorted(self.endpoints.items())]
+        alive = [broker for broker in self.spec.ids if broker not in self.spec.down]
+        brokers = [BrokerView(id=broker, rack=self.endpoints[broker].rack) for broker in alive]
         spec = PlacementSpec(0, len(topic.numbers), self.spec.replication_factor)
         entropy = JavaRandom(derive(self.spec.seed, _PLACING_STREAM, topic.numbers[0]))
         return [tuple(map(BrokerId, row)) for row in rows_placed(StripedPlacer(), spec, brokers, entropy).tolist()]
 
     def _is_ready(self) -> bool:
-        """Return whether every broker sees every topic, with a leader for each partition, and coordinates groups."""
-        roles = [node.role for node in self.cluster.nodes.values()]
-        return all(
-            role is not None
-            and len(list(visible(self.topics, role.image))) == len(list(self.topics))
-            and all(state.leader != NO_LEADER for state in role.image.partitions.values())
-            for role in roles
-        ) and not any(shard.is_loading for shard in self._shards())
+        """Return whether every broker that runs sees what the controller does, all topics, and coordinates groups.
+
+        A partition has a leader unless all its replicas are down; a broker that is down is fenced.
+        """
+        image, roles = self.cluster.controller.image, [node.role for node in self.cluster.nodes.values()]
+        down = [node.broker for node in self.cluster.nodes.values() if node.role is None]
+        return (
+            len(list(visible(self.topics, image))) == len(list(self.topics))
+            and all(image.brokers[broker].fenced for broker in down)
+            and all(state.has_leader or set(state.replicas) <= set(down) for state in image.partitions.values())
+            and all(role is None or role.image.partitions == image.partitions for role in roles)
+            and not any(shard.is_loading for shard in self._shards())
+        )
 
     def _shards(self) -> Iterator[Shard]:
         for hosted in self._coordinators.values():
@@ -381,7 +316,13 @@ class _Joined:
 
     def join(self, cluster: Cluster) -> None:
         """Let every broker host a coordinator and a gateway, which looks at its waiting requests after each event."""
-        gateways = self.served.gateways
+        gateways, spec = self.served.gateways, self.served.spec
+        racks = list(dict.fromkeys(spec.rack_of.values()))
+        for broker, node in cluster.nodes.items():
+            name = spec.rack_of[broker]
+            node.rack_name = name or ""
+            if name is not None:
+                node.rack = racks.index(name)
         self.served.take_clock(cluster.clock)
 
         def look(cluster: Cluster, node: NodeId, message: Message, out: Outbox) -> None:

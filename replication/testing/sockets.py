@@ -16,8 +16,8 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from broker.ids import BrokerId
-from replication.testing.served_cluster import ClusterSpec, ModelError, ServedCluster
+from replication.testing.cluster_spec import ClusterSpec
+from replication.testing.served_cluster import ModelError, ServedCluster
 from replication.testing.server_end import ServerEnd
 
 _SECOND_MS: Final = 1_000
@@ -56,8 +56,8 @@ class SocketServer:
     async def _start(self) -> None:
         loop, ports = asyncio.get_running_loop(), []
         wanted = self._spec.ports or (0,) * self._spec.brokers
-        for broker, port in enumerate(wanted):
-            made = partial(ServerEnd, self, BrokerId(broker))
+        for broker, port in zip(self._spec.ids, wanted, strict=True):
+            made = partial(ServerEnd, self, broker)
             server = await loop.create_server(made, self._spec.host, port, start_serving=False)
             self._servers.append(server)
             ports.append(server.sockets[0].getsockname()[1])

@@ -11,8 +11,9 @@ from typing import Any, Final, TypeVar
 
 from broker.units import MINUTE_MS
 from replication.simulation.fault import Fault
+from replication.testing.cluster_spec import ClusterSpec
 from replication.testing.kafka import Kafka, checked
-from replication.testing.served_cluster import ClusterSpec, ServedCluster
+from replication.testing.served_cluster import ServedCluster
 from replication.testing.virtual_loop import VirtualLoop, virtual_process
 
 T = TypeVar("T")

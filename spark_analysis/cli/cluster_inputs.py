@@ -175,6 +175,13 @@ def read_cluster(dump: str | None, options: ClusterOptions) -> Iterator[Cluster]
         yield Cluster(view=_completed(view, account, options), capacities=_capacities(options), account=account)
 
 
+def view_of(dump: str, **given: Any) -> ClusterView:
+    """Return the cluster that `dump` and the options in `given` describe, for a command with few of them."""
+    options: dict[str, Any] = {each.name: given.get(each.name) for each in attrs.fields(ClusterOptions)}
+    with read_cluster(dump, ClusterOptions(**options)) as cluster:
+        return cluster.view
+
+
 def throttle_of(text: str | None) -> int | None:
     """Return the bytes a second that --throttle names, None without it."""
     throttle = None if text is None else int(parse_size(text))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import click
@@ -24,6 +24,7 @@ from broker.cli import CommandGroup
 from spark_analysis.cli.interrupts import raise_in_command
 
 if TYPE_CHECKING:
+    from broker.cluster import ClusterView
     from log.tools.findings import Problems
     from log.tools.sources import SourceFolder
 
@@ -175,12 +176,18 @@ def _snapshot(servers: str, command_config: str | None) -> bytes:
     return b"" if found is None else found.data
 
 
+def _cluster(dump: str, **options: Any) -> ClusterView:
+    from spark_analysis.cli.cluster_inputs import view_of
+
+    return view_of(dump, **options)
+
+
 @click.group(
     cls=JoinedCommands,
     context_settings={
         "help_option_names": ["-h", "--help"],
         "max_content_width": 100,
-        "obj": {"write_tables": _write_log_tables, "snapshot": _snapshot},
+        "obj": {"write_tables": _write_log_tables, "snapshot": _snapshot, "cluster": _cluster},
     },
 )
 @click.version_option(package_name=PROGRAM, prog_name=PROGRAM)
