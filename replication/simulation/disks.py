@@ -1,7 +1,7 @@
 """Let the disks of a machine fail: full, broken in one log directory, or without blocks that were never flushed.
 
-A run whose plan has no such fault keeps its storage as it is, and its speed. A process ends when its last directory has
-failed, as Kafka's does.
+A run whose plan has no such fault keeps its storage as it is, and its speed, unless `let_disks_fail` was called before
+it began. A process ends when its last directory has failed, as Kafka's does.
 
 Source: ours; KIP-112, KIP-858; Pillai et al. (OSDI 2014) for the blocks.
 """
@@ -68,21 +68,35 @@ class ArmedStorage(FaultyStorage):
         return struck
 
 
-class DiskFaults:
-    """Apply the faults of disks to a cluster; `is_wanted` says whether the plan has any."""
+def let_disks_fail(cluster: Cluster) -> None:
+    """Prepare the disks of a cluster that has not begun for faults, at whatever time they are injected."""
+    for node in cluster.nodes.values():
+        if not isinstance(node.storage, ArmedStorage):
+            node.around = ArmedStorage
+            node.storage = ArmedStorage(node.storage)
 
-    def __init__(self, cluster: Cluster, *, is_wanted: bool) -> None:
+
+class DiskFaults:
+    """Apply the faults of disks to a cluster whose disks were prepared for them."""
+
+    def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self.is_wanted = is_wanted
+        self._watches = False
         self.is_over = False
-        if is_wanted:
-            for node in cluster.nodes.values():
-                node.around = ArmedStorage
-                node.storage = ArmedStorage(node.storage)
-            cluster.watches.append(self._after_event)
+
+    def can_strike(self) -> bool:
+        """Return whether the disks are prepared for faults."""
+        return all(isinstance(node.storage, ArmedStorage) for node in self._cluster.nodes.values())
+
+    def watch(self) -> None:
+        """Look after each event whether a broker has lost its last log directory."""
+        if not self._watches:
+            self._watches = True
+            self._cluster.watches.append(self._after_event)
 
     def strike(self, fault: Fault) -> None:
         """Let one log directory of a broker fail until the fault's time is over."""
+        self.watch()
         cluster, broker = self._cluster, BrokerId(fault.target)
         node = cluster.nodes[broker]
         storage = node.storage
@@ -97,6 +111,10 @@ class DiskFaults:
     def heal(self) -> None:
         """Repair all disks, and restart brokers that have lost a directory."""
         self.is_over = True
+        self.mend()
+
+    def mend(self) -> None:
+        """Repair all disks; brokers that have lost a directory are restarted, those that ended start soon."""
         for broker in sorted(self._cluster.nodes):
             self._repair(broker)
 

@@ -29,11 +29,11 @@ from replication.roles.messages import (
 from replication.roles.outbox import Outbox
 from replication.rules.partition import PartitionState
 from replication.simulation.cluster import DISK_STREAM, Cluster
-from replication.simulation.disks import DISK_KINDS, DiskFaults, lose_blocks
+from replication.simulation.disks import DISK_KINDS, DiskFaults, let_disks_fail, lose_blocks
 from replication.simulation.fault import HELD_KINDS, OF_BROKERS, Aim, Fault, LeaderOf, aim_text
 from replication.simulation.liveness import Missing
 from replication.simulation.moves import order_move
-from replication.simulation.network import Hold, one_way, two_ways
+from replication.simulation.network import ANYONE, Hold, one_way, two_ways
 from replication.simulation.options import FaultKind
 from replication.simulation.retention import RETENTION_KINDS, RetentionFaults
 from replication.simulation.topic_deletion import TopicDeletion
@@ -60,7 +60,10 @@ class FaultInjector:
         self._retention = RetentionFaults(cluster)
         self._last_stop: BrokerId | None = None
         """The broker of `stop_one`, until it has stopped."""
-        self._disks = DiskFaults(cluster, is_wanted=any(fault.kind in DISK_KINDS for fault in plan))
+        self.disks = DiskFaults(cluster)
+        if any(fault.kind in DISK_KINDS for fault in plan):
+            let_disks_fail(cluster)
+            self.disks.watch()
         self._topics = TopicDeletion(cluster)
         self.wider = WiderFaults(cluster)
         """The faults of no single process."""
@@ -78,7 +81,7 @@ class FaultInjector:
         cluster, name = self._cluster, fault.kind.name
         if fault.start_ms < cluster.now_ms:
             raise UsageError(f"{name} at {fault.start_ms} ms is past: it is {cluster.now_ms} ms")
-        if fault.kind in DISK_KINDS and not self._disks.is_wanted:
+        if fault.kind in DISK_KINDS and not self.disks.can_strike():
             raise UsageError(f"{name} cannot be injected into this run; give a fault of {name} in its plan")
         cluster.at(fault.start_ms, partial(self._strike, fault))
         if fault.kind in _TARGETED and not self._watches:
@@ -92,7 +95,7 @@ class FaultInjector:
         self._armed.clear()
         self._retention.armed.clear()
         cluster.network.heal_all()
-        self._disks.heal()
+        self.disks.heal()
         self._topics.heal()
         self.wider.heal()
         cluster.trace.line(cluster.now_ms, "all faults are over")
@@ -164,7 +167,7 @@ class FaultInjector:
         elif kind in RETENTION_KINDS:
             self._retention.strike(fault)
         elif kind in DISK_KINDS:
-            self._disks.strike(fault)
+            self.disks.strike(fault)
         elif not self.wider.strike(fault):
             self._cut(fault)
 
@@ -193,16 +196,15 @@ class FaultInjector:
     def _cut(self, fault: Fault) -> None:
         cluster, broker = self._cluster, NodeId(fault.target)
         peers = tuple(NodeId(other) for other in cluster.nodes if other != fault.target)
-        everybody = (*peers, CONTROLLER, *cluster.clients)
         if fault.kind is FaultKind.SLOW:
             self._trace_line(f"messages to broker {broker} are slow for {fault.duration_ms} ms")
             cluster.network.slow(broker, abs(fault.choice) % _SLOW_MS_MAX)
             cluster.at(cluster.now_ms + fault.duration_ms, lambda: cluster.network.quicken(broker))
             return
         ways = {
-            FaultKind.ISOLATE: two_ways(broker, everybody),
-            FaultKind.DEAF: one_way(everybody, (broker,)),
-            FaultKind.MUTE: one_way((broker,), everybody),
+            FaultKind.ISOLATE: two_ways(broker, (ANYONE,)),
+            FaultKind.DEAF: one_way((ANYONE,), (broker,)),
+            FaultKind.MUTE: one_way((broker,), (ANYONE,)),
             FaultKind.CUT_CONTROLLER: two_ways(broker, (CONTROLLER,)),
             FaultKind.CUT_PEERS: two_ways(broker, peers),
         }[fault.kind]

@@ -18,6 +18,8 @@ from replication.roles.messages import ConsumerFetch, Fetch, FetchResponse, Host
 from replication.simulation.options import PER_MILLE, NetworkOptions
 
 _MASK: Final = (1 << 31) - 1
+ANYONE: Final = NodeId(-2)
+"""Stands for every node at an end of a cut."""
 DISK_MESSAGES: Final = (Produce, Fetch, FetchResponse, ConsumerFetch)
 """The messages that a broker reads or writes its logs for."""
 
@@ -64,7 +66,10 @@ class Network:
         self._is_calm = not (strays or self._cuts or self._slow_ms or self._slow_disk_ms or self._holds)
 
     def cut(self, sender: NodeId, receiver: NodeId) -> None:
-        """Drop all messages from one node to another; cuts count, and each must be healed."""
+        """Drop all messages from one node to another; cuts count, and each must be healed.
+
+        Either may be `ANYONE`, also a client that connects while the cut lasts.
+        """
         self._cuts[sender, receiver] = self._cuts.get((sender, receiver), 0) + 1
         self._look()
 
@@ -79,9 +84,13 @@ class Network:
 
     def is_clear(self, one: NodeId, other: NodeId) -> bool:
         """Return whether two nodes hear each other: no cut and no delay between them, and no message held anywhere."""
-        if (one, other) in self._cuts or (other, one) in self._cuts or self._holds:
+        if self._is_cut(one, other) or self._is_cut(other, one) or self._holds:
             return False
         return not {one, other} & (self._slow_ms.keys() | self._slow_disk_ms.keys())
+
+    def _is_cut(self, sender: NodeId, receiver: NodeId) -> bool:
+        cuts = self._cuts
+        return (sender, receiver) in cuts or (sender, ANYONE) in cuts or (ANYONE, receiver) in cuts
 
     def slow(self, receiver: NodeId, by_ms: int) -> None:
         """Add `by_ms` to the delay of messages to a node."""
@@ -126,7 +135,7 @@ class Network:
         is_ordered = options.is_ordered
         if not self._is_calm:
             luck = drawn % PER_MILLE
-            if luck < self._loss or (self._cuts and (sender, receiver) in self._cuts):
+            if luck < self._loss or (self._cuts and self._is_cut(sender, receiver)):
                 return ()
             if luck >= self._late_from:
                 at_ms += rest % options.straggler_ms_max

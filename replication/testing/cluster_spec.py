@@ -24,7 +24,8 @@ from replication.testing.log_admin_api import LOG_DIRECTORY
 from replication.testing.topics import OFFSETS_TOPIC
 
 OFFSETS_PARTITION_COUNT: Final = 4
-_DURATION_MS: Final = DurationMs(30 * DAY_MS)
+DURATION_MS: Final = DurationMs(30 * DAY_MS)
+"""How long a served cluster may run; what lasts until it is undone lasts as long."""
 
 
 @attrs.frozen
@@ -140,7 +141,7 @@ class ClusterSpec:
             replication_factor=self.replication_factor,
             producers=0,
             consumers=0,
-            duration_ms=_DURATION_MS,
+            duration_ms=DURATION_MS,
             wall_clock_ms=TimeMs(self.wall_clock_ms),
             network=NetworkOptions(delay_ms_max=1),
             is_strict=self.is_strict,

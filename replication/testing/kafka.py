@@ -29,8 +29,10 @@ from broker.ids import NO_LEADER, BrokerId
 from log.record import Record
 from replication.checkers import DurabilityReport, Finding
 from replication.roles.messages import NodeId
+from replication.simulation.fault import Fault
 from replication.simulation.network import two_ways
-from replication.testing.cluster_spec import ClusterSpec, TopicSpec
+from replication.simulation.options import FaultKind
+from replication.testing.cluster_spec import DURATION_MS, ClusterSpec, TopicSpec
 from replication.testing.connection import Side
 from replication.testing.like import spec_like
 from replication.testing.served import SERVED
@@ -180,10 +182,24 @@ class Kafka:
 
         self._ask(act)
 
-    def heal(self) -> None:
-        """Undo `partition`, `delay`, `drop` and `pause`; brokers that are down stay so."""
+    def fill_disk(self, broker: int) -> None:
+        """Fill a broker's disk: the next write fails, and with its only log directory the broker shuts down.
+
+        The other replicas go on. `heal` makes room and starts the broker; a `restart` before that ends in the same way.
+        """
+        self._node(broker)
+        served = self._served
 
         def act() -> None:
+            served.simulation.inject(Fault(served.now_ms, FaultKind.FULL_DISK, broker, duration_ms=DURATION_MS))
+
+        self._ask(act)
+
+    def heal(self) -> None:
+        """Undo `partition`, `delay`, `drop`, `pause` and `fill_disk`; brokers that were killed stay down."""
+
+        def act() -> None:
+            self._served.simulation.fault_injector.disks.mend()
             for way in self._cuts:
                 self._served.cluster.network.heal(*way)
             self._cuts.clear()

@@ -31,7 +31,15 @@ _OF_BROKERS: Final = {
     kind.name.lower().replace("_", "-"): kind
     for kind in (
         *(FaultKind.KILL, FaultKind.POWER_LOSS, FaultKind.WIPE, FaultKind.STOP, FaultKind.PAUSE, FaultKind.CUT_PEERS),
-        *(FaultKind.CUT_CONTROLLER, FaultKind.SLOW, FaultKind.SLOW_DISK, FaultKind.FULL_DISK),
+        *(
+            FaultKind.CUT_CONTROLLER,
+            FaultKind.ISOLATE,
+            FaultKind.DEAF,
+            FaultKind.MUTE,
+            FaultKind.SLOW,
+            FaultKind.SLOW_DISK,
+            FaultKind.FULL_DISK,
+        ),
         *(FaultKind.FAILED_DIRECTORY, FaultKind.LATE_METADATA),
     )
 }

@@ -35,6 +35,7 @@ from replication.roles.outbox import Outbox
 from replication.roles.states.lifecycle import LifecycleState
 from replication.rules.produce import Fate
 from replication.simulation.cluster import Cluster
+from replication.simulation.disks import let_disks_fail
 from replication.simulation.options import WALL_CLOCK_MS
 from replication.simulation.run import Outcome, Simulation
 from replication.testing import configs_api
@@ -316,6 +317,7 @@ class _Joined:
 
     def join(self, cluster: Cluster) -> None:
         """Let every broker host a coordinator and a gateway, which looks at its waiting requests after each event."""
+        let_disks_fail(cluster)
         gateways, spec = self.served.gateways, self.served.spec
         racks = list(dict.fromkeys(spec.rack_of.values()))
         for broker, node in cluster.nodes.items():

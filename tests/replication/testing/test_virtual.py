@@ -8,11 +8,14 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.errors import KafkaConnectionError
 
 from broker.errors import UsageError
+from replication.simulation import Fault, FaultKind
 from replication.testing import Kafka, run_virtual
 
 ROOT = Path(__file__).parents[3]
@@ -145,3 +148,65 @@ def test_faults_are_told_apart_by_words() -> None:
             kafka.delay(-1)
 
     run_virtual(main, topics={"orders": 1})
+
+
+async def write_with_a_full_disk(kafka: Kafka) -> dict[str, Any]:
+    """Fill the leader's disk while a producer writes, and make room again."""
+    producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap_servers, acks="all", enable_idempotence=True)
+    await producer.start()
+    await producer.send_and_wait("orders", b"0", partition=0)
+    full = kafka.leader("orders", 0)
+    assert full is not None
+    kafka.fill_disk(full)
+    await asyncio.sleep(20)
+    before = kafka.leader("orders", 0)
+    for number in range(1, 20):
+        await producer.send_and_wait("orders", b"%d" % number, partition=0)
+    after, isr = kafka.leader("orders", 0), kafka.isr("orders", 0)
+    kafka.restart(full)
+    await asyncio.sleep(20)
+    still = kafka.isr("orders", 0)
+    kafka.heal()
+    await asyncio.sleep(20)
+    await producer.stop()
+    values = [int(each.value or b"") for each in kafka.records("orders", 0)]
+    return {
+        "full": full,
+        "leaders": (before, after),
+        "isrs": [full in each for each in (isr, still, kafka.isr("orders", 0))],
+        "values": values,
+        "verdict": kafka.verdict(),
+    }
+
+
+def test_a_broker_whose_disk_is_full_leads_until_a_write_fails_and_comes_back_when_there_is_room() -> None:
+    found = run_virtual(write_with_a_full_disk, seed=1, topics={"orders": 1})
+    full = found["full"]
+    before, after = found["leaders"]
+    assert before == full
+    assert after not in (full, None)
+    assert found["isrs"] == [False, False, True]
+    assert found["values"] == list(range(20))
+    assert str(found["verdict"]) == "no invariant broken; 20 records acknowledged, 0 of them lost"
+
+
+async def connect_to_isolated(kafka: Kafka) -> str:
+    """Start a client whose only known broker has been isolated before."""
+    await asyncio.sleep(5)
+    producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap_servers.split(",")[0], request_timeout_ms=2_000)
+    try:
+        await producer.start()
+    except KafkaConnectionError as error:
+        return type(error).__name__
+    finally:
+        await producer.stop()
+    return "connected"
+
+
+@pytest.mark.parametrize("kind", [FaultKind.ISOLATE, FaultKind.DEAF, FaultKind.MUTE])
+def test_a_client_that_connects_later_reaches_no_isolated_broker(kind: FaultKind) -> None:
+    fault = Fault(3_000, kind, broker=0, duration_ms=60_000)
+    found = run_virtual(connect_to_isolated, seed=1, topics={"orders": 1}, faults=(fault,))
+    assert found == "KafkaConnectionError"
+    late = Fault(1_000, kind, broker=0, duration_ms=1_000)
+    assert run_virtual(connect_to_isolated, seed=1, topics={"orders": 1}, faults=(late,)) == "connected"
