@@ -23,6 +23,8 @@ _KIND_MAX: Final = (1 << _KIND_BITS) - 1
 _NODE_MAX: Final = (1 << 17) - 1
 _FREQUENT_COUNT: Final = 3
 _LAST_COUNT: Final = 1_000
+LINES_MAX: Final = 100_000
+"""The lines that are kept when there are twice as many: a server that runs for days is not to fill the memory."""
 
 LineSink = Callable[[str], None]
 
@@ -32,10 +34,15 @@ def discard_line(line: str) -> None:
 
 
 class Trace:
-    """Collect the lines, pass each to `on_line`, and hash everything into a digest."""
+    """Collect the last lines, pass each to `on_line`, and hash everything into a digest.
+
+    Where earlier lines were dropped, the first one says how many.
+    """
 
     def __init__(self, on_line: LineSink = discard_line) -> None:
         self.lines: list[str] = []
+        self._dropped_count = 0
+        self._lines_hash = hashlib.blake2b(digest_size=16)
         self._on_line = on_line
         self._hash = hashlib.blake2b(digest_size=16)
         self.kinds: defaultdict[type, int] = defaultdict(count().__next__)
@@ -50,6 +57,11 @@ class Trace:
         """Add a line for a state change."""
         line = f"{at_ms:>9} ms  {text}"
         self.lines.append(line)
+        self._lines_hash.update(f"{line}\n".encode())
+        if len(self.lines) > 2 * LINES_MAX:
+            has_note = self._dropped_count > 0
+            self._dropped_count += len(self.lines) - LINES_MAX - has_note
+            self.lines[:-LINES_MAX] = [f"{self._dropped_count:,} earlier lines were dropped"]
         self._on_line(line)
 
     def most_frequent(self) -> list[str]:
@@ -77,9 +89,7 @@ class Trace:
         """Return the digest of the history, 32 hexadecimal digits."""
         whole = self._hash.copy()
         whole.update(_as_bytes(self.events))
-        for line in self.lines:
-            whole.update(line.encode())
-            whole.update(b"\n")
+        whole.update(self._lines_hash.digest())
         return whole.hexdigest()
 
 

@@ -22,6 +22,7 @@ from replication.testing.connection import Connection
 from replication.testing.served_cluster import ServedCluster
 
 CONNECTION_COUNT_MAX: Final = 1_000
+"""The connections of a broker: so many idle ones took 2.4 MiB (`tests.benchmarks.server`)."""
 REQUESTS_BYTES_MAX: Final = 256 << 20
 """The bytes of unfinished requests that all connections hold."""
 UNREAD_BYTES_MAX: Final = 256 << 20
