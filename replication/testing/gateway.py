@@ -109,8 +109,12 @@ class Call:
     @property
     def timeout_ms(self) -> int:
         """Return how long the client lets the request take."""
-        timeout: timedelta = self.request.body.timeout
-        return round(timeout.total_seconds() * 1_000)
+        return in_ms(self.request.body.timeout)
+
+
+def in_ms(duration: timedelta) -> DurationMs:
+    """Return a duration of a request in ms."""
+    return DurationMs(round(duration.total_seconds() * 1_000))
 
 
 def authorized(call: Call, operations: int, of: str = "") -> dict[str, object]:
@@ -233,7 +237,9 @@ class Gateway:
     # What handlers use.
 
     def wait(self, waiting: Waiting, for_ms: int, out: Outbox) -> None:
-        """Let a request wait, at most `for_ms`."""
+        """Let a request wait, at most `for_ms`, unless what it waits for has happened."""
+        if waiting.is_done(out):
+            return
         self._count += 1
         self._waiting[self._count] = waiting
         if len(self._waiting) > WAITING_COUNT_MAX:

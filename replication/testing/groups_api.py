@@ -31,10 +31,9 @@ from broker.group.offsets import Commit
 from broker.group.records import CommittedOffset
 from broker.group.service import GroupService
 from broker.ids import NO_LEADER, LeaderEpoch, Offset, PartitionId, TopicPartition
-from broker.units import DurationMs
 from replication.groups.hosted_coordinator import HostedCoordinator
 from replication.roles.outbox import Outbox
-from replication.testing.gateway import Call, Gateway, Values
+from replication.testing.gateway import Call, Gateway, Values, in_ms
 from replication.testing.topics import OFFSETS_TOPIC
 
 _OPTIONS: Final = ClassicOptions()
@@ -113,7 +112,7 @@ def join_group(call: Call, out: Outbox) -> None:
         refused = {"error_code": ErrorCode.INVALID_GROUP_ID, "generation_id": -1, "member_id": body.member_id}
         call.answer({**refused, **_no_protocol(version)}, out)
         return
-    session_ms = _ms(body.session_timeout)
+    session_ms = in_ms(body.session_timeout)
     if not _OPTIONS.session_timeout_ms_min <= session_ms <= _OPTIONS.session_timeout_ms_max:
         refused = {"error_code": ErrorCode.INVALID_SESSION_TIMEOUT, "generation_id": -1, "member_id": body.member_id}
         call.answer({**refused, **_no_protocol(version)}, out)
@@ -123,7 +122,7 @@ def join_group(call: Call, out: Outbox) -> None:
         client_id=call.request.client_id,
         protocols=tuple(Protocol(each.name, bytes(each.metadata)) for each in body.protocols),
         session_timeout_ms=session_ms,
-        rebalance_timeout_ms=_ms(getattr(body, "rebalance_timeout", body.session_timeout)),
+        rebalance_timeout_ms=in_ms(getattr(body, "rebalance_timeout", body.session_timeout)),
         member_id=MemberId(body.member_id),
         instance_id=_instance(body),
         protocol_type=body.protocol_type,
@@ -236,7 +235,7 @@ def consumer_group_heartbeat(call: Call, out: Outbox) -> None:
         what = "subscription by a regular expression on the broker is not served"
         call.answer({"error_code": ErrorCode.INVALID_REQUEST, "error_message": what, "member_epoch": 0}, out)
         return
-    names, timeout_ms = body.subscribed_topic_names, _ms(body.rebalance_timeout)
+    names, timeout_ms = body.subscribed_topic_names, in_ms(body.rebalance_timeout)
     asked = ConsumerGroupHeartbeatRequest(
         member_id=MemberId(body.member_id),
         epoch=body.member_epoch,
@@ -430,7 +429,3 @@ def _instance(body: Any, name: str = "group_instance_id") -> InstanceId | None:
 
 def _epoch(epoch: int) -> LeaderEpoch | None:
     return None if epoch < 0 else LeaderEpoch(epoch)
-
-
-def _ms(duration: Any) -> DurationMs:
-    return DurationMs(round(duration.total_seconds() * 1_000))

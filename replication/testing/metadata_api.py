@@ -19,7 +19,6 @@ from broker.entropy import JavaRandom, derive
 from broker.error_codes import ErrorCode
 from broker.errors import RefusedError
 from broker.ids import NO_LEADER, BrokerId
-from broker.units import SECOND_MS
 from placement import StripedPlacer
 from placement.spec import PlacementSpec, rows_placed
 from replication.roles.messages import CONTROLLER, Address, CreateTopic, DeleteTopic
@@ -29,7 +28,6 @@ from replication.testing import configs_api
 from replication.testing.gateway import Call, Gateway, Values, authorized
 from replication.testing.topics import OFFSETS_TOPIC, PARTITION_COUNT_MAX, Topic, directory_name, is_legal_name, visible
 
-CREATION_MS_MAX: Final = 30 * SECOND_MS
 _ALL_BY_EMPTY_LIST_BEFORE: Final = 1
 """The version of Metadata before which an empty list of topics asks for all."""
 _BY_ID_SINCE: Final = 12
@@ -213,9 +211,7 @@ def _await(call: Call, names: Iterable[str], finish: Callable[[ErrorCode, Outbox
         there = [topic for topic in found if topic is not None]
         return len(list(visible(there, gateway.broker.image))) == len(there)
 
-    waiting = _Seen(call, is_seen, finish)
-    if not waiting.is_done(out):
-        gateway.wait(waiting, round(call.request.body.timeout.total_seconds() * 1_000), out)
+    gateway.wait(_Seen(call, is_seen, finish), call.timeout_ms, out)
 
 
 Verdict = tuple[ErrorCode, str | None]
@@ -292,8 +288,7 @@ def _order_rows(gateway: Gateway, topic: Topic, start: int, rows: Sequence[tuple
 
 def create_partitions(call: Call, out: Outbox) -> None:
     """Add partitions to topics; each is refused by itself."""
-    body, gateway = call.request.body, call.gateway
-    results = {each.name: _grown(call, each, out) for each in body.topics}
+    results = {each.name: _grown(call, each, out) for each in call.request.body.topics}
 
     def finish(late: ErrorCode, out: Outbox) -> None:
         listed = [
@@ -303,7 +298,6 @@ def create_partitions(call: Call, out: Outbox) -> None:
         call.answer({"results": listed}, out)
 
     _await(call, (name for name, (error, _) in results.items() if error is ErrorCode.NONE), finish, out)
-    assert gateway is call.gateway
 
 
 def _grown(call: Call, asked: Any, out: Outbox) -> Verdict:
@@ -361,8 +355,7 @@ def delete_topics(call: Call, out: Outbox) -> None:
         lambda: not any(number in image.partitions for number in gone),
         lambda late, out: call.answer({"responses": [{"error_code": late, **each} for each in results]}, out),
     )
-    if not waiting.is_done(out):
-        gateway.wait(waiting, round(body.timeout.total_seconds() * 1_000), out)
+    gateway.wait(waiting, call.timeout_ms, out)
 
 
 @attrs.frozen

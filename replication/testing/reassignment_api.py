@@ -73,11 +73,6 @@ def _state(gateway: Gateway, place: Place) -> PartitionState | None:
     return None if number is None else gateway.broker.image.partitions.get(number)
 
 
-def _run(call: Call, orders: Orders, out: Outbox) -> None:
-    if not orders.is_done(out):
-        call.gateway.wait(orders, call.timeout_ms, out)
-
-
 def alter_partition_reassignments(call: Call, out: Outbox) -> None:
     """Move partitions to other replicas, or cancel their moves; each is refused by itself."""
     body, gateway = call.request.body, call.gateway
@@ -101,7 +96,7 @@ def alter_partition_reassignments(call: Call, out: Outbox) -> None:
         orders.seen[place] = _moves(gateway, place, target)
         order = AlterPartitionReassignments(number, target)
         gateway.order(order, number, orders.noting(place), out)
-    _run(call, orders, out)
+    call.gateway.wait(orders, call.timeout_ms, out)
 
 
 def _refusal(state: PartitionState | None, replicas: Any, *, may_change_factor: bool) -> ErrorCode:
@@ -174,7 +169,7 @@ def elect_leaders(call: Call, out: Outbox) -> None:
         return
     orders = Orders(finish, tuple(dict.fromkeys(places)))
     _order_elections(gateway, orders, election, out)
-    _run(call, orders, out)
+    call.gateway.wait(orders, call.timeout_ms, out)
 
 
 def _order_elections(gateway: Gateway, orders: Orders, election: Election, out: Outbox) -> None:

@@ -29,7 +29,7 @@ from replication.rules.follower_read import check_consumer_fetch, latest_offset,
 from replication.rules.partition import FollowerState, LeaderState
 from replication.rules.produce import ACKS_ALL
 from replication.rules.truncation import answer_epoch_end
-from replication.testing.gateway import Call, Gateway, Values
+from replication.testing.gateway import Call, Gateway, Values, in_ms
 
 _ACKS: Final = (0, 1, ACKS_ALL)
 _UNKNOWN: Final = -1
@@ -283,8 +283,7 @@ def fetch(call: Call, out: Outbox) -> None:
     )
     isolation = Isolation.COMMITTED if body.isolation_level == 1 else Isolation.HIGH_WATERMARK
     waiting = _Fetch(call, wanted, isolation, getattr(body, "rack_id", ""))
-    if not waiting.is_done(out):
-        call.gateway.wait(waiting, _ms(body.max_wait), out)
+    call.gateway.wait(waiting, in_ms(body.max_wait), out)
 
 
 def _state_and_log(call: Call, wanted: _Wanted) -> tuple[LeaderState | FollowerState, ReplicaLog] | ErrorCode:
@@ -333,11 +332,6 @@ def _fetched(index: int, error: ErrorCode, log: ReplicaLog | None = None) -> dic
         values["last_stable_offset"] = log.log.last_stable_offset
         values["log_start_offset"] = log.state.start_offset
     return values
-
-
-def _ms(duration: timedelta) -> int:
-    """Return a duration of a request in ms."""
-    return round(duration.total_seconds() * 1_000)
 
 
 # Offsets and epochs.

@@ -16,8 +16,12 @@ from typing import Final
 import attrs
 import pytest
 
+from broker.ids import BrokerId
 from broker.releases import NEWEST
 from broker.units import DurationMs
+from placement.formats.plan_files import reassignment_json
+from placement.planning.goal import Goal
+from placement.planning.plan import make_plan
 from replication.simulation.options import Options
 from replication.testing import ClusterSpec, Kafka, kafka_cluster
 from replication.testing.served_cluster import ServedCluster
@@ -26,6 +30,8 @@ from tests.kafka.jvm import KafkaUnavailableError, java_command
 from tests.kafka.protocol_draws import VERSIONS, Drawer
 from tests.kafka.protocol_ends import Released, Simulated
 from tests.kafka.protocol_run import Run
+from tests.placement.planning.cases import lists
+from tests.replication.testing.test_like import describe, view_of
 
 pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 SEEDS: Final = (5, 21)
@@ -85,20 +91,44 @@ def test_drawn_requests_are_answered_as_released_kafka_answers_them(
     assert len(versions - run.counts.keys()) < len(versions) // 10
 
 
-def test_the_tools_of_kafka_administer_a_simulated_cluster(tmp_path: Path) -> None:
+def tools_for(folder: Path, kafka: Kafka) -> Callable[..., str]:
+    """Return a function that runs one of Kafka's tools against a cluster, and returns what it printed."""
     try:
-        java = java_command(tmp_path / "build", NEWEST)
+        java = java_command(folder / "build", NEWEST)
     except KafkaUnavailableError as missing:
         pytest.skip(f"Kafka's tools cannot be run here: {missing}")
+
+    def run(tool: str, *arguments: str, given: str = "") -> str:
+        command = [java[0], *released.MEMORY, *java[1:], TOOLS + tool, "--bootstrap-server"]
+        command += [kafka.bootstrap_servers, *arguments]
+        done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, (tool, arguments, done.stdout, done.stderr)
+        return done.stdout
+
+    return run
+
+
+def test_a_plan_for_a_real_cluster_is_rehearsed_on_one_like_it(tmp_path: Path) -> None:
+    """The plan is made of the dump; Kafka's own tool carries its file out on the cluster that is like it."""
+    view = view_of(describe())
+    plan = make_plan(view, Goal(kind="drain", remove=(BrokerId(1004),))).reassignment
+    table, file = view.partitions, tmp_path / "plan.json"
+    file.write_text(reassignment_json(plan))
+    with kafka_cluster(like=view) as kafka:
+        run = tools_for(tmp_path, kafka)
+        files = ("--reassignment-json-file", str(file))
+        assert "Successfully started" in run("reassign.ReassignPartitionsCommand", *files, "--execute")
+        verified = run("reassign.ReassignPartitionsCommand", *files, "--verify")
+        assert verified.count("is completed") == plan.count == 3
+        for row, replicas in zip(plan.rows.tolist(), lists(plan.replicas), strict=True):
+            topic = view.topics[int(table.topic_index[row])].name
+            assert kafka.replicas(topic, int(table.partition_ids[row])) == tuple(replicas)
+        assert kafka.verdict().is_clean
+
+
+def test_the_tools_of_kafka_administer_a_simulated_cluster(tmp_path: Path) -> None:
     with kafka_cluster(racks=("a", "b", "c"), topics={"orders": 2}, seed=1) as kafka:
-
-        def run(tool: str, *arguments: str, given: str = "") -> str:
-            command = [java[0], *released.MEMORY, *java[1:], TOOLS + tool, "--bootstrap-server"]
-            command += [kafka.bootstrap_servers, *arguments]
-            done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=120)
-            assert done.returncode == 0, (tool, arguments, done.stdout, done.stderr)
-            return done.stdout
-
+        run = tools_for(tmp_path, kafka)
         made = ("--topic", "made")
         settings = ("--config", "min.insync.replicas=2")
         run("TopicCommand", "--create", *made, "--partitions", "2", "--replication-factor", "3", *settings)
