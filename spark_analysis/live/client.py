@@ -27,7 +27,10 @@ EXTRA: Final = "asking a live cluster needs confluent-kafka: pip install 'broker
 BATCH: Final = 500  # Topics, groups or partitions a request.
 _TEXT_MAX: Final = 300  # Characters of what the library says.
 _GRACE_SECONDS: Final = 2.0  # For the library to report that a request timed out.
-_REFUSALS: Final = ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL", "UNSUPPORTED_SASL_MECHANISM")
+_NOT_AUTHENTICATED: Final = ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM")
+_REFUSALS: Final = (*_NOT_AUTHENTICATED, "_SSL")
+_NOT_AUTHORIZED: Final = ("TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED")
+_FIRST_TRY_S: Final = 1.0  # How long the library is let alone before it is asked whether a broker refused the client.
 
 
 @attrs.define
@@ -71,11 +74,16 @@ class Asker:
         """Return the brokers, topics and partitions of the cluster; raise InputError if no broker answers."""
         from confluent_kafka import KafkaException
 
-        try:
-            return self.admin.list_topics(timeout=self.timeout_s)
-        except KafkaException as error:
-            self.admin.poll(0)
-            raise InputError(self._unanswered(error.args[0]), source=self.servers) from None
+        left_s, try_s = self.timeout_s, _FIRST_TRY_S
+        while True:  # Each try takes twice the time of the one before.
+            try:
+                return self.admin.list_topics(timeout=min(try_s, left_s))
+            except KafkaException as error:
+                self.admin.poll(0)
+                left_s -= try_s
+                try_s *= 2
+                if left_s <= 0 or any(each.name() in _NOT_AUTHENTICATED for each in self.events):
+                    raise InputError(self._unanswered(error.args[0]), source=self.servers) from None
 
     def one(self, request: str, ask: Callable[[float], Any]) -> Any:
         """Return the answer to a request, None with a note if it failed."""
@@ -94,6 +102,7 @@ class Asker:
             try:
                 found = ask()
             except Exception as error:  # A library has its own and Python's; the rest of the cluster is still read.
+                self._note_refusal(error)
                 failed.setdefault(self.reason(error), []).append(subject)
             else:
                 yield subject, found
@@ -108,18 +117,22 @@ class Asker:
             try:
                 futures = ask(some)
             except Exception as error:  # As above.
+                self._note_refusal(error)
                 self.note(request, self.reason(error), some, len(subjects))
                 continue
             found |= dict(self.each(request, {key: partial(_itself, each) for key, each in futures.items()}))
         return found
 
     def note(self, request: str, reason: str, subjects: Sequence[object], total: int) -> None:
-        """Note what a request did not give, and whether the client may not send it."""
-        self.is_refused |= "authorization failed" in reason.lower()
+        """Note what a request did not give."""
         about, of = [str(each) for each in subjects if each != ""], ""
         if about:
             of = f" for {about[0]}" if total == 1 else f" for {len(about)} of {total}, such as {about[0]},"
         self.notes.append(f"{request}{of} was not answered: {reason}")
+
+    def _note_refusal(self, error: Exception) -> None:
+        found: Any = next(iter(error.args), None)
+        self.is_refused |= hasattr(found, "name") and found.name() in _NOT_AUTHORIZED
 
     def _unanswered(self, error: Any) -> str:
         refused = next((each for each in self.events if each.name() in _REFUSALS), None)

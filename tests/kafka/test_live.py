@@ -92,11 +92,12 @@ def test_everything_is_read_over_tls_and_sasl(
 def test_a_wrong_password_is_one_sentence(
     running: Running, mechanism: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    properties = running.files.sasl(mechanism, "admin", "wr0ng")
+    properties, began_s = running.files.sasl(mechanism, "admin", "wr0ng"), time.monotonic()
     status, said = snapshot(running, "SASL", properties, tmp_path / "s.json"), capsys.readouterr().err
     assert (status, said.count("\n")) == (2, 1), said
     assert f"{running.servers['SASL']}: the cluster refuses the client: " in said
     assert "wr0ng" not in said
+    assert time.monotonic() - began_s < 15, "the time-out is 30 s, and the library knows after a second"
 
 
 def test_a_user_who_may_read_nothing_is_refused(
