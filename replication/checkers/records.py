@@ -47,6 +47,8 @@ class RecordReader:
         self.removed: list[int] = []
         """The partitions whose topics were deleted."""
         self._settings = settings
+        self._own_settings: dict[int, PartitionSettings] = {}
+        """The settings of the partitions whose topics have settings of their own."""
         self._rare = rare
         self._moves = MoveChecker(settings)
         self._partitions: dict[int, PartitionState] = {}
@@ -61,6 +63,18 @@ class RecordReader:
         """The ISR that a cancelled move left each partition with, though nobody in it was in sync."""
         self._orders: dict[int, PartitionState] = {}
         """The state that a ZooKeeper-era controller wants to write for an operator's UNCLEAN election."""
+
+    def settings_of(self, partition: int) -> PartitionSettings:
+        """Return a partition's settings: its topic's own, or those that hold for all."""
+        return self._own_settings.get(partition, self._settings)
+
+    def _configure(self, record: ConfigRecord) -> None:
+        common = self._settings
+        self._own_settings[record.partition] = attrs.evolve(
+            common,
+            min_isr=common.min_isr if record.min_isr is None else record.min_isr,
+            unclean_election=common.unclean_election if record.unclean_election is None else record.unclean_election,
+        )
 
     def stale_sender(self, message: AlterPartition | BrokerHeartbeat) -> str:
         """Describe a request of an earlier incarnation or leader epoch; "" for a current one."""
@@ -100,6 +114,7 @@ class RecordReader:
             record = log[self.offset]
             self.offset += 1
             if isinstance(record, ConfigRecord):
+                self._configure(record)
                 continue
             if isinstance(record, PartitionRemoved):
                 del self._partitions[record.partition]
@@ -111,7 +126,7 @@ class RecordReader:
             if isinstance(record, PartitionRecord):
                 before = self._partitions.get(record.partition)
                 self._partitions[record.partition] = record.state
-                for code, what in self._shape(record.state):
+                for code, what in self._shape(record.partition, record.state):
                     yield code, record.partition, what
                 if before is None:
                     self._eligible[record.partition] = frozenset(record.state.elr)
@@ -145,14 +160,14 @@ class RecordReader:
             if broker in state.isr or broker in state.elr:
                 yield partition, f"broker {broker} stopped uncleanly and is in {state.isr} or {state.elr}"
 
-    def _shape(self, state: PartitionState) -> Iterator[tuple[str, str]]:
+    def _shape(self, partition: int, state: PartitionState) -> Iterator[tuple[str, str]]:
         if state.leader != NO_LEADER and state.leader not in state.isr:
             yield "I1", f"leader {state.leader} is not in {state.isr}"
         counted = (*state.isr, *state.elr)
         # As a reassignment ends, Kafka leaves a removed replica in the ELR.
         if len(set(counted)) != len(counted) or not set(state.isr) <= set(state.replicas):
             yield "I2", f"ISR {state.isr}, ELR {state.elr}, replicas {state.replicas}"
-        if state.elr and len(state.isr) >= min(self._settings.min_isr, len(state.replicas)):
+        if state.elr and len(state.isr) >= min(self.settings_of(partition).min_isr, len(state.replicas)):
             yield "I2", f"ELR {state.elr} beside ISR {state.isr}"
 
     def _fenced_members(self) -> Iterator[Broken]:
@@ -194,13 +209,14 @@ class RecordReader:
         is_outsider = is_unclean(counted, after, cause)
         if is_outsider:
             yield from self._judge(partition, without_restarted(counted, cause), after, cause)
-        self._eligible[partition] = frozenset() if is_outsider else next_eligible(counted, after, cause, self._settings)
+        settings = self.settings_of(partition)
+        self._eligible[partition] = frozenset() if is_outsider else next_eligible(counted, after, cause, settings)
         yield from self._compare_elr(partition, after, cause)
         yield from self._moves.note(partition, before, after, cause, is_unclean=is_outsider)
         if self._reverted.get(partition) != after.isr:
             self._reverted.pop(partition, None)
         joined = set(after.isr).difference(before.isr)
-        if joined and cause.cancelled == partition and self._is_reverted(before, after):
+        if joined and cause.cancelled == partition and self._is_reverted(partition, before, after):
             # PartitionReassignmentRevert puts the first replica in the ISR, whatever it holds and dead or alive.
             self._reverted[partition] = after.isr
             election = UncleanElection(after.isr[0], after.leader_epoch, Ground.CANCELLED)
@@ -235,10 +251,10 @@ class RecordReader:
             or (is_smaller and not self._settings.rules.isr_shrink_keeps_leader_epoch)
         )
 
-    def _is_reverted(self, before: PartitionState, after: PartitionState) -> bool:
+    def _is_reverted(self, partition: int, before: PartitionState, after: PartitionState) -> bool:
         """Return whether a cancelled move left nobody in the ISR but the first replica, where that is allowed."""
         kept = set(before.isr).difference(before.adding)
-        return self._settings.unclean_election and not kept and after.isr == after.replicas[:1]
+        return self.settings_of(partition).unclean_election and not kept and after.isr == after.replicas[:1]
 
     def _judge(
         self, partition: int, before: PartitionState, after: PartitionState, cause: Cause
@@ -249,7 +265,7 @@ class RecordReader:
         if order is not None:
             is_asked = (order.leader, order.leader_epoch) == (after.leader, after.leader_epoch)
         last_leader = self._last_leaders.get(partition, NO_LEADER)
-        ground = ground_of(before, after, last_leader, self._settings, is_asked=is_asked)
+        ground = ground_of(before, after, last_leader, self.settings_of(partition), is_asked=is_asked)
         election = UncleanElection(after.leader, after.leader_epoch, ground)
         self._unclean.setdefault(partition, []).append(election)
         members = f"ISR {before.isr} and ELR {before.elr}"

@@ -85,8 +85,9 @@ class StepChecker:
                     if type(each) is UpdatePartitionState:
                         self._reader.note_order(each.partition, each.state)
             if type(message) in ASKED:
-                for what in unfounded(machine, message, out, self.settings):
-                    self._find(cluster, "I30", getattr(message, "partition", -1), what)
+                partition = getattr(message, "partition", -1)
+                for what in unfounded(machine, message, out, self._reader.settings_of(partition)):
+                    self._find(cluster, "I30", partition, what)
             for _, each in out.sent:
                 if type(each) is FetchResponse:
                     if each.answer.error is not _NONE or each.answer.diverging is not None:
@@ -220,23 +221,24 @@ class StepChecker:
     ) -> None:
         """Check a leader's state, and all replicas if the state has changed."""
         leader, partition = observed.claim, reference.partition
+        settings = self._reader.settings_of(partition)
         assert leader is not None
         committed, shown = len(reference.committed), (observed.shown_epoch, observed.shown)
         if by_metadata:
             self._note_overtaken(reference, leader)
-        for code, what in replicas.check_claims(reference, leader, observed, self.settings):
+        for code, what in replicas.check_claims(reference, leader, observed, settings):
             self._find(cluster, code, partition, what)
         has_moved = shown != (observed.shown_epoch, observed.shown)
         if has_moved and leader.leader_epoch < reference.clean_from_epoch:
             reference.note_ended(observed, leader.leader_epoch, shown[1] if shown[0] == observed.shown_epoch else 0)
         elif has_moved:
             self._settle(cluster, reference, observed)
-            for code, what in replicas.commit(cluster, reference, leader, observed, self.settings):
+            for code, what in replicas.commit(cluster, reference, leader, observed, settings):
                 self._find(cluster, code, partition, what)
         if looks_at_all or committed != len(reference.committed):
             self._check_replicas(cluster, reference)
         elif reference.state is not None and leader.leader_epoch == reference.state.leader_epoch:
-            for code, what in replicas.check_quorum(reference, leader, self.settings):
+            for code, what in replicas.check_quorum(reference, leader, settings):
                 self._find(cluster, code, partition, what)
 
     def _note_overtaken(self, reference: ReferenceLog, leader: LeaderState) -> None:
@@ -284,7 +286,7 @@ class StepChecker:
         reference.gone.update((entry.value, event) for entry in change.taken)
 
     def _check_replicas(self, cluster: CheckedCluster, reference: ReferenceLog) -> None:
-        for code, what in replicas.check_members(cluster, reference, self.settings):
+        for code, what in replicas.check_members(cluster, reference, self._reader.settings_of(reference.partition)):
             self._find(cluster, code, reference.partition, what)
 
     def _check_answer(self, cluster: CheckedCluster, node: NodeId, message: Message) -> None:

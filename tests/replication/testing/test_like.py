@@ -227,3 +227,18 @@ def test_the_command_refuses_bad_input_with_one_sentence_and_status_2(
     last = done.stderr.splitlines()[-1]
     assert words in last
     assert "Traceback" not in done.stderr
+
+
+def test_the_checkers_hold_a_topic_against_its_own_min_insync_replicas() -> None:
+    """Of two replicas one is dead: with min.insync.replicas=2 it stays eligible, which is no finding."""
+    places: dict[tuple[str, int], tuple[int, tuple[int, ...]]] = {
+        ("orders", 0): (1001, (1001, 1004)),
+        ("other", 0): (1002, (1002, 1003)),
+    }
+    served = ServedCluster(spec_like(view_of(describe(places))).spec)
+    served.begin()
+    orders = served.topics.get("orders")
+    assert orders is not None
+    assert served.cluster.controller.image.partitions[orders.numbers[0]].elr == (1004,)
+    assert served.simulation.findings == ()
+    assert not served.finish().findings
