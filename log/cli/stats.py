@@ -38,7 +38,7 @@ from log.cli.output import (
     time_ms,
 )
 from log.compaction import CompactionEstimate
-from log.tools.findings import NOT_READ
+from log.tools.findings import Finding, of_refusal
 from log.tools.open_log import (
     Cleanable,
     NotCompactableError,
@@ -246,29 +246,29 @@ def stats_command(options: StatsCommand) -> int:
                 if isinstance(each, Cleanable):
                     found.append(each)
                 else:
-                    print_error(each)
-                    is_refused |= NOT_READ not in each
+                    print_error(each.text)
+                    is_refused |= not each.is_limit
     if len(folders) > 1:  # Offsets of different partitions have nothing to do with each other.
         total.first_offset = total.last_offset = None
     held = [held_text(each.held_by, options.now_ms) for each in found if each.held_by is not None]
     _show("total", total, _summed([each.estimate for each in found]), options, held)
-    is_damaged = any(NOT_READ not in line for line in damaged.values())
+    is_damaged = any(not found.is_limit for found in damaged.values())
     return EXIT_REFUSED if is_refused or is_damaged else 0
 
 
 def _measured(
     parts: Sequence[_FilePart], options: StatsCommand, workers: Workers, advance: Advance
-) -> tuple[SegmentStats, dict[str, str]]:
+) -> tuple[SegmentStats, dict[str, Finding]]:
     """Show the statistics of each segment; return their sum, and the damage or refusal of each segment that has one."""
-    total, damaged = SegmentStats(), dict[str, str]()
+    total, damaged = SegmentStats(), dict[str, Finding]()
     measured = workers.in_order(_measure, parts, cost=lambda part: file_cost(part[0]), advance=advance)
     for (file, _), stats in zip(parts, measured, strict=True):
         if isinstance(stats, InputError):
-            damaged[file.shown] = str(stats)
+            damaged[file.shown] = of_refusal(stats)
             print_error(str(stats))
             continue
         if stats.damage is not None:
-            damaged[file.shown] = stats.damage.line()
+            damaged[file.shown] = stats.damage
         total.merge(stats)
         if not options.total_only:
             _show(file.shown, stats, None, options)
@@ -304,19 +304,28 @@ def _show(
     Console(highlight=False, markup=False).print(table)
 
 
+@attrs.frozen
+class _Refused:
+    """Hold why compaction is not estimated, and whether the log is sound and only stands for more than is read."""
+
+    text: str
+    is_limit: bool
+
+
 def _estimate(
-    part: tuple[SourceFolder, Offset], _: Advance, *, damaged: Mapping[str, str], now_ms: TimeMs
-) -> Cleanable | str:
+    part: tuple[SourceFolder, Offset], _: Advance, *, damaged: Mapping[str, Finding], now_ms: TimeMs
+) -> Cleanable | _Refused:
     """Return what compaction would save in one partition, or the damage that forbids it."""
     folder, log_start_offset = part
     try:
-        for damage in (damaged[file.shown] for file in folder.files if file.shown in damaged):
-            raise NotCompactableError(damage)
+        for found in (damaged[file.shown] for file in folder.files if file.shown in damaged):
+            raise NotCompactableError.of(found)
         return OpenLog(folder).estimate(
             include_active=True, now_ms=now_ms, log_start_offset=log_start_offset, is_verified=True
         )
     except (CorruptDataError, InputError) as damage:
-        return f"what compaction would save in {folder.shown}: {damage}"
+        is_limit = isinstance(damage, NotCompactableError) and damage.is_limit
+        return _Refused(f"what compaction would save in {folder.shown}: {damage}", is_limit)
 
 
 def _summed(estimates: Sequence[CompactionEstimate]) -> CompactionEstimate | None:

@@ -19,19 +19,22 @@ from log.batches.record_columns import Damage
 from log.errors import ReadingLimitError
 
 OFFSET_BYTES: Final = 8
-NOT_READ: Final = "not read further: "
-"""How a finding begins that is a limit of ours, and no damage."""
+_NOT_READ: Final = "not read further: "
 
 
 @attrs.frozen
 class Finding:
-    """Describe one damage in a file; `more_count` counts unlisted damages of the same kind in the file."""
+    """Describe one damage in a file; `more_count` counts unlisted damages of the same kind in the file.
+
+    With `is_limit` it is no damage: a sound batch stands for more than is read.
+    """
 
     file: str
     what: str
     position: int | None = None
     batch_offset: int | None = None
     more_count: int = 0
+    is_limit: bool = False
 
     def line(self) -> str:
         """Return the finding as one line of text."""
@@ -70,8 +73,8 @@ def limit_finding(file: str, limits: Sequence[Damage]) -> tuple[Finding, ...]:
     """Return one finding for the batches of a file whose records stand for more than is read, if there are any."""
     if not limits:
         return ()
-    first, what = of_damage(file, limits[0]), f"{NOT_READ}{limits[0].what}; its checksum is right"
-    return (attrs.evolve(first, what=what, more_count=len(limits) - 1),)
+    first, what = of_damage(file, limits[0]), f"{_NOT_READ}{limits[0].what}; its checksum is right"
+    return (attrs.evolve(first, what=what, more_count=len(limits) - 1, is_limit=True),)
 
 
 def of_error(file: str, error: CorruptDataError, data: memoryview | None = None) -> Finding:
@@ -221,7 +224,7 @@ class Problems:
             yield
         except ReadingLimitError as limit:
             found = of_error(file, limit, data)
-            self._not_read(attrs.evolve(found, what=f"{NOT_READ}{found.what}"))
+            self._not_read(attrs.evolve(found, what=f"{_NOT_READ}{found.what}", is_limit=True))
 
     def _not_read(self, finding: Finding) -> None:
         known = self._limits.get(finding.file)

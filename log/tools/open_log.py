@@ -27,7 +27,7 @@ from log.record import NO_TIMESTAMP
 from log.segments.file_names import LOG, SWAP, TXN_INDEX
 from log.segments.txn_index import AbortedTransaction, aborted_transactions
 from log.storage import FileStorage, Storage
-from log.tools.findings import NOT_READ, Finding
+from log.tools.findings import Finding
 from log.tools.sources import SourceFile, SourceFolder
 from log.tools.stats import SegmentStats
 from log.tools.transactions import LogTransactions, Transaction, partition_of, read_transactions
@@ -40,11 +40,20 @@ DEFAULTS: Final = CleanerOptions()
 
 
 class NotCompactableError(CorruptDataError):
-    """A log has a batch that cannot be read, so that nothing of it is compacted."""
+    """A log has a batch that cannot be read, so that nothing of it is compacted.
 
-    def __init__(self, damage: str) -> None:
-        advice = "" if NOT_READ in damage else ", `brokerside log recover` cuts the log there"
+    With `is_limit` the batch is sound, and stands for more than is read.
+    """
+
+    def __init__(self, damage: str, *, is_limit: bool = False) -> None:
+        self.is_limit = is_limit
+        advice = "" if is_limit else ", `brokerside log recover` cuts the log there"
         super().__init__(f"{damage}; nothing is compacted{advice}")
+
+    @classmethod
+    def of(cls, found: Finding) -> NotCompactableError:
+        """Return the refusal for what was found in a segment."""
+        return cls(found.line(), is_limit=found.is_limit)
 
 
 @attrs.frozen
@@ -115,10 +124,8 @@ class OpenLog:
             damage = report.damage_of(file)
             if damage is None and not file.stage and file.base_offset <= last_offset:
                 damage = Finding(file.shown, f"begins below the last offset of the segment before, {last_offset}")
-            if damage is not None:
-                raise NotCompactableError(damage.line())
-            if report.limits:
-                raise NotCompactableError(report.limits[0].line())
+            for found in (*(() if damage is None else (damage,)), *report.limits):
+                raise NotCompactableError.of(found)
             last_offset = last_offset if file.stage else max(last_offset, report.last_offset)
 
     def cleanable(
