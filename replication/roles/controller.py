@@ -252,6 +252,7 @@ class ControllerRole:
 
     def _fence_silent(self, brokers: tuple[BrokerId, ...]) -> None:
         active = {partition: self._active(partition) for partition in self.image.partitions}
+        settings = self._all_settings()
         for broker in brokers:
             self._sessions[broker].heard_at_ms = None
             registration = self.registrations[broker]
@@ -260,7 +261,7 @@ class ControllerRole:
                 self.registrations[broker] = attrs.evolve(registration, state=following)
                 self._write_status(broker, following)
         for partition, state in sorted(self.image.partitions.items()):
-            after = fenced_together(state, brokers, active[partition], self.settings_of(partition), self._policy)
+            after = fenced_together(state, brokers, active[partition], settings[partition], self._policy)
             if after.partition_epoch != state.partition_epoch:
                 self._write(PartitionRecord(partition, after))
 
@@ -289,9 +290,10 @@ class ControllerRole:
         if not lost:
             return
         self._write(BrokerRecord(broker, attrs.evolve(status, offline=status.offline | lost)))
+        settings = self._all_settings()
         for partition in sorted(lost.intersection(self.image.partitions)):
             state = self.image.partitions[partition]
-            after = fenced(state, broker, self._active(partition), self.settings_of(partition), self._policy)
+            after = fenced(state, broker, self._active(partition), settings[partition], self._policy)
             if after is not None:
                 self._write(PartitionRecord(partition, after))
 
@@ -388,10 +390,19 @@ class ControllerRole:
 
     def _change_all(self, decide: Callable[..., PartitionState | None], *brokers: BrokerId) -> None:
         """Write what `decide` makes of each partition; `brokers` holds the broker that it is about, if any."""
+        settings = self._all_settings()
         for partition, state in sorted(self.image.partitions.items()):
-            after = decide(state, *brokers, self._active(partition), self.settings_of(partition), self._policy)
+            after = decide(state, *brokers, self._active(partition), settings[partition], self._policy)
             if after is not None:
                 self._write(PartitionRecord(partition, after))
+
+    def _all_settings(self) -> dict[int, PartitionSettings]:
+        """Return every partition's settings as they are now.
+
+        Kafka makes all records of an event from the state before it: a move of a topic's first partition that ends in
+        it changes the replica count of no other one.
+        """
+        return {partition: self.settings_of(partition) for partition in self.image.partitions}
 
     def settings_of(self, partition: int) -> PartitionSettings:
         """Return a partition's settings, with the replica count of the topic's first partition if it is another."""

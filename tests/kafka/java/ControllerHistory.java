@@ -156,7 +156,7 @@ public final class ControllerHistory {
         long epoch = (known == null ? 0 : known.epoch()) + (current ? 0 : STALE);
         long registered = cluster.registerBrokerRecordOffset(broker).orElse(0);
         BrokerHeartbeatRequestData request = new BrokerHeartbeatRequestData().setBrokerId(broker).setBrokerEpoch(epoch)
-                .setCurrentMetadataOffset(offsetStep < 0 ? registered - 2 : endsAfterSteps.get(offsetStep))
+                .setCurrentMetadataOffset(offsetStep < 0 ? registered - 1 : endsAfterSteps.get(offsetStep))
                 .setWantFence(wantFence).setWantShutDown(wantShutDown);
         return attempt(() -> {
             cluster.trackBrokerHeartbeat(broker, epoch);

@@ -57,6 +57,20 @@ HISTORIES: dict[str, tuple[bool, tuple[Step, ...], str]] = {
         ),
         "0\n2FS 3F \nt0-0 [2] [] -1 1 1 [2] [2] [] []\nt0-1 [3] [] -1 1 1 [3] [3] [] []",
     ),
+    "a_move_that_ends_changes_no_other_partition_of_the_topic_in_the_same_event": (
+        True,
+        (
+            *(step for broker in (1, 2, 3) for step in (joined(broker), beat(broker))),
+            ("create", "t0", ((1, 3, 2), (1, 3, 2))),
+            ("min_isr", "", 3),
+            ("tick", 8999),
+            ("reassign", 2, (1,)),
+            ("tick", 9001),
+            beat(1, back=1),
+            crashed(3),
+        ),
+        "0\n1U 2F 3F \nt0-0 [1] [1] 1 4 6 [2] [] [] []\nt0-1 [1,3,2] [1] 1 3 5 [2] [] [] []",
+    ),
     "a_move_asked_for_twice_keeps_who_is_added": (
         False,
         (
