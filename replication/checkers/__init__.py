@@ -7,6 +7,10 @@
 - moves: Check how reassignments end: completed (I26) or cancelled (I32).
 - answers: Check that each refusal of a fetch or a write has its reason, and that none is forgotten (I30).
 - orders: Check that what an operator orders takes effect (L14).
+- incarnations: Check requests and sessions of brokers against an account of their incarnations (I24, I35).
+- followers: Check what each answer makes of a follower's log (I33).
+- restarts: Check what a log is when its broker opens it again (I34).
+- producers: Check that a log knows its producers, and accepts what follows (I21).
 - replicas: Check replicas: each log by itself, each leader's claims, and all replicas of a partition together.
 - clients: Check the history that producers and consumers saw, against itself and against the logs at the end.
 - durability: Find the acknowledged records that are lost, and the event that removed each of them.
@@ -15,6 +19,7 @@
 - view: Define what the checkers see of a cluster: its nodes and its controller.
 - retention_steps: Check the invariants after every event where retention and compaction change logs.
 - retention_logs: Check one log under retention and compaction (K1, K2, K5 to K7, and I12 in its form for such logs).
+- expiry: Check what retention takes from a log's beginning, and what it leaves there (K9).
 - retention_model: Decide which records a replica counts as holding where retention and compaction change logs.
 - retention_report: Count what retention and compaction removed, and check what consumers saw of each key.
 - rare: Count the rare states of a run: states that many runs together must reach, or they prove little.

@@ -1,7 +1,7 @@
 """Check the answers of brokers: each refusal has its reason in the replica as it is, and none is forgotten (I30).
 
-It reads states and calls no rule. Accepted fetches of followers are looked at for their epoch alone, as they are most
-of a run.
+It reads states and calls no rule. A fetch that is held counts as accepted: the follower's log is a part of the
+leader's, and the follower's incarnation the last that the leader has heard of.
 
 Source: Kafka core Partition.checkCurrentLeaderEpoch, readRecords (lastFetchedEpoch) and appendRecordsToLeader,
 ReplicaManager.fetchMessages, 4.0; KIP-320, KIP-595, KIP-392.
@@ -14,6 +14,7 @@ from typing import Final
 
 from broker.error_codes import ErrorCode
 from replication.checkers.view import NodeView
+from replication.roles.broker_role import BrokerRole
 from replication.roles.follower import FollowerRole
 from replication.roles.leader import LeaderRole
 from replication.roles.messages import (
@@ -27,7 +28,7 @@ from replication.roles.messages import (
 )
 from replication.roles.outbox import Outbox
 from replication.rules.fetch import FetchAnswer
-from replication.rules.partition import EpochEnd
+from replication.rules.partition import UNKNOWN_BROKER_EPOCH, EpochEnd
 from replication.rules.produce import ACKS_ALL
 from replication.rules.settings import PartitionSettings
 from replication.rules.switches import Truncation
@@ -36,6 +37,7 @@ _NONE: Final = ErrorCode.NONE
 _NOT_LEADER: Final = ErrorCode.NOT_LEADER_OR_FOLLOWER
 _ABSENT: Final = frozenset({_NOT_LEADER, ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
 _OUT_OF_RANGE: Final = ErrorCode.OFFSET_OUT_OF_RANGE
+_HELD: Final = FetchAnswer()
 ASKED: Final = frozenset({Fetch, ConsumerFetch, Produce})
 """The requests whose answers are checked."""
 
@@ -50,23 +52,26 @@ def unfounded(node: NodeView, message: Message, out: Outbox, settings: Partition
     if isinstance(message, Produce):
         yield from _refused_write(node, role, message, out, settings)
         return
+    if isinstance(message, Fetch):
+        told = [each for _, each in out.sent if isinstance(each, FetchResponse) and each.number == message.number]
+        fetched = told[0].answer if told else _HELD
+        if wrong := _wrong_fetch(node.role, role, message, fetched, settings):
+            yield f"broker {node.broker} answers {_told(fetched.error)}, {wrong}"
+        return
     for _, answer in out.sent:
-        if isinstance(answer, FetchResponse) and isinstance(message, Fetch) and answer.number == message.number:
-            wrong = _wrong_fetch(role, message, answer.answer, settings)
-        elif isinstance(answer, ConsumerFetchResponse) and isinstance(message, ConsumerFetch):
+        if isinstance(answer, ConsumerFetchResponse) and isinstance(message, ConsumerFetch):
             wrong = _wrong_read(role, message, answer.error, settings)
-        else:
-            continue
-        if wrong:
-            yield f"broker {node.broker} answers {_told(answer)}, {wrong}"
+            if wrong:
+                yield f"broker {node.broker} answers {_told(answer.error)}, {wrong}"
 
 
-def _told(answer: FetchResponse | ConsumerFetchResponse) -> str:
-    error = answer.answer.error if isinstance(answer, FetchResponse) else answer.error
+def _told(error: ErrorCode) -> str:
     return "a fetch" if error is _NONE else f"{error.name} to a fetch"
 
 
-def _wrong_fetch(role: Role | None, message: Fetch, answer: FetchAnswer, settings: PartitionSettings) -> str:
+def _wrong_fetch(
+    broker: BrokerRole, role: Role | None, message: Fetch, answer: FetchAnswer, settings: PartitionSettings
+) -> str:
     """Return why a follower's fetch has the wrong answer, "" if it has the right one."""
     error, request = answer.error, message.request
     if role is None:
@@ -77,13 +82,29 @@ def _wrong_fetch(role: Role | None, message: Fetch, answer: FetchAnswer, setting
         return "" if error is expected else f"which names epoch {named} of {own}"
     if isinstance(role, FollowerRole):
         return "" if error is _NOT_LEADER else "and does not lead"
+    status = broker.image.brokers.get(request.replica)
+    known = UNKNOWN_BROKER_EPOCH if status is None or status.fenced else status.epoch
+    is_former = 0 <= request.broker_epoch < known
     if error is _NONE and answer.diverging is None:
-        return ""  # Nearly every fetch; what it shows the logs tell.
+        if is_former and settings.rules.isr_join_broker_epoch:
+            return f"of broker {request.replica} in epoch {request.broker_epoch}, which is in {known}"
+        return _wrongly_accepted(role, message, settings)
     if all(each.broker != request.replica for each in role.state.followers):
         return "" if error in (ErrorCode.UNKNOWN_LEADER_EPOCH, _NOT_LEADER) else "of who is no replica"
     if error is _NOT_LEADER:
-        return "" if settings.rules.isr_join_broker_epoch and request.broker_epoch >= 0 else "and leads"
+        return "" if settings.rules.isr_join_broker_epoch and is_former else "and leads"
     return _wrong_place(role, message, answer, settings)
+
+
+def _wrongly_accepted(role: LeaderRole, message: Fetch, settings: PartitionSettings) -> str:
+    """Return why a fetch should not have been accepted, as the follower's log is no part of the leader's."""
+    log, offset, last = role.log.state, message.request.offset, message.request.last_fetched_epoch
+    if settings.rules.truncation is not Truncation.ON_FETCH or last < 0:
+        return ""
+    if log.epochs and log.epochs[-1].epoch == last and offset <= log.end_offset:
+        return ""  # Nearly every fetch.
+    end = _end_of(role, last)
+    return f"though the logs part at {end}" if end is None or _parts(end, last, offset) else ""
 
 
 def _wrong_place(role: LeaderRole, message: Fetch, answer: FetchAnswer, settings: PartitionSettings) -> str:

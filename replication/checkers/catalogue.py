@@ -85,10 +85,16 @@ INVARIANTS: Final[Mapping[str, Invariant]] = MappingProxyType(
         ),
         "I19": Invariant("acknowledged is committed", "acks=all is answered when the record is committed"),
         "I20": Invariant("failed is absent", "what certainly failed is in no log", "end"),
-        "I21": Invariant("idempotence", "a producer's sequences appear once and in order", "end"),
+        "I21": Invariant(
+            "idempotence",
+            "a log has a producer's sequences once and in order, and knows the last; what follows it is not refused",
+        ),
         "I22": Invariant("real-time order", "what was sent after an answer has a greater offset", "end", _U),
         "I23": Invariant("metadata prefix", "each broker's metadata is a prefix of the controller's"),
-        "I24": Invariant("fenced is inert", "requests of a former incarnation or epoch change nothing"),
+        "I24": Invariant(
+            "fenced is inert",
+            "requests of a former incarnation or epoch are refused and change nothing, and no others are refused so",
+        ),
         "I25": Invariant(
             "unclean is out",
             "who stopped uncleanly is in no ISR and no ELR until it has caught up",
@@ -122,6 +128,21 @@ INVARIANTS: Final[Mapping[str, Invariant]] = MappingProxyType(
             "a cancelled reassignment leaves the replicas that there were before it, and those of them in the ISR that "
             "were in sync",
         ),
+        "I33": Invariant(
+            "followers obey",
+            "an answer makes a follower's log end and its high watermark what it says, and nothing else cuts the log",
+        ),
+        "I34": Invariant(
+            "restarts keep what was written",
+            "a log opened again ends where it did, less what a power loss took above the recovery point; its start, "
+            "high watermark and recovery point are as they were written",
+        ),
+        "I35": Invariant(
+            "sessions",
+            "who was not heard for broker.session.timeout.ms is fenced, and another process gets its id, no sooner; "
+            "who is unfenced has read its registration; who stops is taken for no leader",
+            may_break="ZooKeeper mode",
+        ),
         "H1": Invariant("reads go on", "a consumer sees offsets in order and none twice", "end", _U),
         "H2": Invariant(
             "one value one offset",
@@ -138,8 +159,15 @@ INVARIANTS: Final[Mapping[str, Invariant]] = MappingProxyType(
             "last of each key", "compaction takes no committed record that is the last of its key", may_break=_U
         ),
         "K6": Invariant("kept as written", "what compaction keeps has its offset, value and epoch, and its order"),
-        "K7": Invariant("tombstones are seen", "a tombstone stays for delete.retention.ms, unless clocks have jumped"),
+        "K7": Invariant(
+            "tombstones are seen",
+            "a tombstone stays for delete.retention.ms after the compaction that first met it, unless clocks jump",
+        ),
         "K8": Invariant("keys go on", "a consumer never sees an older record of a key than before", "end", _U),
+        "K9": Invariant(
+            "retention is founded",
+            "what retention deletes is older than retention.ms or beyond retention.bytes; it leaves no such segment",
+        ),
         "L": Invariant("whole again", "once faults are over the cluster becomes whole (L1 to L9)", "end"),
         "L10": Invariant(
             "writes go on",

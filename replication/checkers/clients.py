@@ -59,7 +59,6 @@ def check_history(
     references: Mapping[int, ReferenceLog],
     now_ms: TimeMs,
     *,
-    is_idempotent: bool,
     may_skip: Allows = _nothing,
     is_expired: Allows = _nothing,
 ) -> list[Finding]:
@@ -79,8 +78,6 @@ def check_history(
         safe = [write for write in writes if write.acks == ACKS_ALL and write.fate is Fate.ACKED]
         acked = [write for write in safe if write.partition == partition]
         broken.extend(("I22", partition, what) for what in _real_time(_kept(acked, reference)))
-        if is_idempotent:
-            broken.extend(("I21", partition, what) for what in _sequences(reference, is_expired))
     return [Finding(code, now_ms, partition, what) for code, partition, what in broken]
 
 
@@ -142,17 +139,3 @@ def _real_time(acked: Sequence[Write]) -> Iterator[str]:
             place += 1
         if write.offset <= last_offset:
             yield f"value {write.value} lies at {write.offset}, behind {last_offset}, which was answered before"
-
-
-def _sequences(reference: ReferenceLog, is_expired: Allows) -> Iterator[str]:
-    """Yield sequences of idempotent producers that are duplicate or out of order in the committed records."""
-    last: dict[int, tuple[int, int]] = {}
-    for offset, entry in enumerate(reference.committed):
-        if entry.producer_id < 0:
-            continue
-        if entry.producer_id in last:
-            sequence, before = last[entry.producer_id]
-            is_next = entry.sequence == sequence + 1 or is_expired(reference.partition, before)
-            if not is_next:
-                yield f"producer {entry.producer_id} has sequence {entry.sequence} after {sequence} at offset {offset}"
-        last[entry.producer_id] = entry.sequence, offset

@@ -13,6 +13,8 @@ from broker.values import value
 from log.batches.batch_v2 import HEADER
 from log.batches.in_buffer import OFFSET_AND_SIZE, batches_in
 from log.codecs.compression import CODEC_MASK
+from log.partition.partition_log import PartitionLog
+from log.storage.checkpoints import EpochEntry
 from replication.roles.replica_log import ReplicaLog
 from replication.rules.partition import LeaderState
 
@@ -42,6 +44,28 @@ class LogChange:
     is_first: bool
     is_cut: bool
     taken: list[Entry]
+
+
+@value
+class Last:
+    """Hold a producer's last sequence number in a log, and its offset."""
+
+    sequence: int
+    offset: int
+
+
+@value
+class Bounds:
+    """Hold a log's start, end and high watermark."""
+
+    start: int
+    end: int
+    high: int
+
+    @classmethod
+    def of(cls, log: PartitionLog) -> Bounds:
+        """Return the bounds of a log as they are now."""
+        return cls(log.log_start_offset, log.log_end_offset, log.high_watermark)
 
 
 class Decoder:
@@ -134,7 +158,21 @@ class ObservedLog:
         """The number of first entries that are known to equal the committed records."""
         self.version = -1
         self.high_watermark = 0
-        self.epochs: tuple[object, ...] | None = None
+        self.bounds: Bounds | None = None
+        """The bounds of the log as they were last read."""
+        self.has_failed = False
+        """Whether the log's directory has failed: what was written then, nobody knows."""
+        self.opened_in = 0
+        """The partition epoch in which the log was first seen."""
+        self.former = former
+        """The log of the incarnation before, until this one was compared with it."""
+        self.fetches: dict[BrokerId, tuple[object, object, object]] = {}
+        """The last fetch of each follower that was checked, with the log's state and the brokers known then."""
+        self.gaps: set[int] = set()
+        """The offsets whose records compaction has removed."""
+        self.producers: dict[int, Last] = {}
+        """The last sequence number of each producer in the log."""
+        self.epochs: tuple[EpochEntry, ...] = ()
         """The epoch cache when it was last found correct."""
         self.claim: LeaderState | None = None
         """The broker's state as a leader when it was last checked."""
@@ -157,6 +195,7 @@ class ObservedLog:
             log.seen()
         self.version = log.version
         self.high_watermark = log.log.high_watermark
+        self.bounds = Bounds.of(log.log)
         before, end_offset = len(self.entries), log.log.log_end_offset
         if before < end_offset:
             active = log.log.active_segment

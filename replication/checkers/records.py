@@ -24,7 +24,6 @@ from replication.checkers.moves import MoveChecker
 from replication.checkers.rare import RareStates
 from replication.roles.messages import (
     AlterPartition,
-    BrokerHeartbeat,
     BrokerRegistration,
     ConfigRecord,
     Incarnation,
@@ -76,17 +75,16 @@ class RecordReader:
             unclean_election=common.unclean_election if record.unclean_election is None else record.unclean_election,
         )
 
-    def stale_sender(self, message: AlterPartition | BrokerHeartbeat) -> str:
-        """Describe a request of an earlier incarnation or leader epoch; "" for a current one."""
-        if isinstance(message, BrokerHeartbeat):
-            status = self._brokers.get(message.broker)
-            is_stale = status is None or status.epoch != message.epoch
-            return f"a heartbeat of a former incarnation of broker {message.broker}" if is_stale else ""
+    @property
+    def brokers(self) -> Mapping[BrokerId, BrokerStatus]:
+        """Return the registered brokers after the records read."""
+        return self._brokers
+
+    def deposed_sender(self, message: AlterPartition) -> str:
+        """Describe a request of an earlier leader epoch or of a fenced broker; "" for another one."""
         request = message.request
         status, state = self._brokers.get(request.leader), self._partitions[message.partition]
-        if status is None or status.epoch != message.broker_epoch:
-            return f"a request of a former incarnation of broker {request.leader}"
-        if status.fenced or request.leader_epoch < state.leader_epoch:
+        if status is None or status.fenced or request.leader_epoch < state.leader_epoch:
             return f"a request of broker {request.leader}, fenced or deposed,"
         return ""
 

@@ -92,9 +92,9 @@ def check_claims(
 ) -> Iterator[Broken]:
     """Check a leader's state (I3, I14, I15, I27), and note the high watermark that it shows."""
     broker, epoch = observed.broker, leader.leader_epoch
-    known = reference.leaders.setdefault(epoch, broker)
-    if known != broker:
-        yield "I3", f"brokers {known} and {broker} both lead in epoch {epoch}"
+    first = reference.leaders.setdefault(epoch, broker)
+    if first != broker:
+        yield "I3", f"brokers {first} and {broker} both lead in epoch {epoch}"
     pending = leader.pending
     if pending is not None and (pending.leader_epoch, pending.partition_epoch) != (epoch, leader.partition_epoch):
         yield "I27", f"broker {broker} waits for an answer to a request of older epochs"
@@ -108,7 +108,8 @@ def check_claims(
     if is_first_look:
         # A follower's high watermark is never above what a leader has shown, so a new leader begins at most there,
         # unless it was elected uncleanly and has the high watermark of an ended history, or has kept that since.
-        if is_under_min and epoch > reference.clean_from_epoch and high > max(high_before, len(reference.committed)):
+        known = max(high_before, len(reference.committed), reference.former_end)
+        if is_under_min and epoch > reference.clean_from_epoch and high > known:
             shown = f"leader {broker} began with high watermark {high} and ISR {leader.isr}"
             yield "I15", f"{shown}; {len(reference.committed)} records are committed"
     else:

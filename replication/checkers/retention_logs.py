@@ -5,8 +5,8 @@ What each means on a compacted log
   key, or is a tombstone. A log that was copied from a compacted one has its gaps from there; the later record need not
   be copied yet. So the last record of each key below the high watermark is on every replica that has got that far.
 - K6: each remaining record equals the record at its offset before the cleaning; offsets rise.
-- K7: a tombstone that is the last of its key is gone only when delete.retention.ms is over since it was written. After
-  a jump of a broker's clock K7 is not checked, as the clocks disagree.
+- K7: a tombstone that is the last of its key is gone only when delete.retention.ms is over since a compaction, on any
+  replica, first met it and left it. After a jump of a broker's clock K7 is not checked, as the clocks disagree.
 - I12: the cache rises in both columns and gives each record its epoch. Where records at the start of an epoch are
   removed, a copied log may begin the epoch later. Records before the cache's first offset are allowed after a crash
   undid a log start that was not yet checkpointed: the truncated cache was written, and Kafka does not restore the entry
@@ -70,6 +70,8 @@ def _check_cleaned(observed: RetainedObservedLog) -> Iterator[Broken]:
     due = int(observed.log.log.log_start_offset)
     for batch in observed.held():
         for held in batch.records:
+            if held.is_tombstone:
+                observed.tombstones.append(held.entry.value)
             if held.offset < due - 1:
                 yield "K6", f"broker {observed.broker} has offset {held.offset} behind {due - 1}"
             elif (
@@ -114,13 +116,13 @@ def check_gaps(reference: RetainedReferenceLog, observed: RetainedObservedLog) -
 def early_tombstones(
     reference: RetainedReferenceLog, observed: RetainedObservedLog, cluster: tuple[int, DurationMs]
 ) -> Iterator[Broken]:
-    """Yield the tombstones newly found missing that were removed before delete.retention.ms was over (K7).
+    """Yield the tombstones that went before delete.retention.ms was over since a compaction left them (K7).
 
     `cluster` gives the time and delete.retention.ms.
     """
     now_ms, kept_ms = cluster
     log = observed.log.log
-    for offset in observed.new_gaps:
+    for offset in observed.new_gaps if kept_ms else ():
         record = reference.record_at(offset)
         if (
             record is None
@@ -128,9 +130,9 @@ def early_tombstones(
             or reference.is_superseded(offset)
         ):
             continue
-        if now_ms - record.timestamp_ms < kept_ms:
-            age_ms = now_ms - record.timestamp_ms
-            yield "K7", f"broker {observed.broker} has no tombstone at {offset}, written {age_ms} ms ago"
+        met_ms = reference.cleaned_ms.get(record.entry.value, now_ms)
+        if now_ms - met_ms < kept_ms:
+            yield "K7", f"broker {observed.broker} has no tombstone at {offset}, met {now_ms - met_ms} ms ago"
 
 
 def _check_epochs(observed: RetainedObservedLog, cached: tuple[EpochEntry, ...], since: int) -> Iterator[Broken]:

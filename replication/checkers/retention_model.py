@@ -57,6 +57,8 @@ class RetainedReferenceLog(ReferenceLog):
         """The records by value, each as it was first seen."""
         self.last: dict[bytes, int] = {}
         """The last committed offset of each key."""
+        self.cleaned_ms: dict[int, int] = {}
+        """When a compaction first met each tombstone and left it, by value."""
         self.announced_start = 0
         """The greatest log start that a leader has sent, or that a DeleteRecords request has named."""
         self.deletable_end = 0
@@ -229,8 +231,9 @@ class RetainedObservedLog(ObservedLog):
         super().__init__(log, incarnation, broker, former)
         self.truth = truth
         self.reader = reader
-        self.gaps: set[int] = set()
         self.new_gaps: list[int] = []
+        self.tombstones: list[int] = []
+        """The tombstones that the last compaction left, by value."""
         self.cleaning_count = log.cleaning_count
         self.start_max: int = former.start_max if isinstance(former, RetainedObservedLog) else 0
         """The greatest log start that this broker's log ever had."""

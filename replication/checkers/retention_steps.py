@@ -10,14 +10,16 @@ from collections.abc import Iterator
 
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerId
+from broker.units import TimeMs
 from replication.checkers import replicas
+from replication.checkers.expiry import wrong_retention
 from replication.checkers.observed_log import LogChange, ObservedLog
 from replication.checkers.reference_log import ReferenceLog
 from replication.checkers.retention_logs import check_retained_log, early_tombstones
 from replication.checkers.retention_model import BatchReader, RetainedObservedLog, RetainedReferenceLog
 from replication.checkers.steps import StepChecker
 from replication.checkers.view import CheckedCluster, NodeView, leader_role
-from replication.retention.messages import DeleteRecords, DeleteRecordsResponse
+from replication.retention.messages import DeleteRecords, DeleteRecordsResponse, RetentionDue
 from replication.retention.policy import Retention
 from replication.roles.messages import (
     CONTROLLER,
@@ -50,6 +52,8 @@ class RetentionStepChecker(StepChecker):
             machine = cluster.nodes[BrokerId(node)]
             if type(message) is DeleteRecords:
                 self._note_order(cluster, machine, message)
+            elif type(message) is RetentionDue:
+                self._check_retention(cluster, machine)
             elif type(message) is FetchResponse:
                 self._check_start(cluster, machine, message, out)
             for _, each in out.sent:
@@ -60,6 +64,16 @@ class RetentionStepChecker(StepChecker):
                 elif type(each) is ProduceResponse and type(message) is Produce:
                     self._note_replaced(machine, message, each)
         super().after(cluster, node, message, out)
+
+    def _check_retention(self, cluster: CheckedCluster, node: NodeView) -> None:
+        """Check what retention has just taken from the logs of a broker, and what it has left."""
+        now_ms = TimeMs(self._wall_clock_ms + cluster.now_ms + node.clock_ahead_ms)
+        for partition, log in node.logs.items():
+            observed = self._kept(partition).observed_logs.get(node.broker)
+            is_usable = node.role is not None and partition not in node.role.offline
+            if is_usable and isinstance(observed, RetainedObservedLog) and observed.log is log:
+                for what in wrong_retention(observed, self._retention, now_ms):
+                    self._find(cluster, "K9", partition, what)
 
     def _kept(self, partition: int) -> RetainedReferenceLog:
         reference = self._reference(partition)
@@ -92,10 +106,14 @@ class RetentionStepChecker(StepChecker):
         observed = reference.observed_logs[node.broker]
         assert isinstance(observed, RetainedObservedLog)
         if observed.new_gaps and not self._has_jumped:
-            now = (self._wall_clock_ms + cluster.now_ms, self._retention.delete_retention_ms)
+            now = (cluster.now_ms, self._retention.delete_retention_ms)
             for code, what in early_tombstones(reference, observed, now):
                 self._find(cluster, code, partition, what)
         observed.new_gaps = []
+        if observed.tombstones:
+            for value in observed.tombstones:
+                reference.cleaned_ms.setdefault(value, cluster.now_ms)
+            observed.tombstones.clear()
         role = leader_role(node, partition)
         if role is not None and role.state.leader_epoch >= reference.clean_from_epoch:
             # A follower joins the ISR before it hears of the start: below it, it may hold records of an older epoch.

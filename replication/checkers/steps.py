@@ -16,10 +16,14 @@ from replication.checkers import records, replicas
 from replication.checkers.answers import ASKED, unfounded
 from replication.checkers.catalogue import Finding
 from replication.checkers.elections import Cause
+from replication.checkers.followers import wrong_log
+from replication.checkers.incarnations import WATCHED, IncarnationChecker
 from replication.checkers.observed_log import Decoder, LogChange, ObservedLog
 from replication.checkers.orders import ORDERS, OrderChecker
+from replication.checkers.producers import check_producers, must_accept
 from replication.checkers.rare import Rare, RareStates
 from replication.checkers.reference_log import ReferenceLog
+from replication.checkers.restarts import RestartChecker
 from replication.checkers.view import CheckedCluster, NodeView, leader_role
 from replication.roles.follower import FollowerRole
 from replication.roles.leader import LeaderRole
@@ -28,15 +32,18 @@ from replication.roles.messages import (
     AlterPartition,
     AlterPartitionReassignments,
     AlterPartitionResponse,
-    BrokerHeartbeat,
     BrokerRegistration,
     BrokerRegistrationResponse,
+    CheckpointDue,
     ConsumerFetchResponse,
     ElectLeaders,
+    Fetch,
     FetchResponse,
+    ListOffsetsResponse,
     Message,
     MetadataFetchResponse,
     NodeId,
+    Produce,
     ProduceResponse,
     ReplicaMessage,
 )
@@ -46,9 +53,11 @@ from replication.rules.election import Election
 from replication.rules.partition import LeaderState
 from replication.rules.produce import ACKS_ALL
 from replication.rules.settings import PartitionSettings
+from replication.rules.switches import Truncation
 from replication.zookeeper.messages import UpdatePartitionState
 
 _NONE: Final = ErrorCode.NONE
+_NO_MESSAGE: Final = Message()
 _CHECKED_ANSWERS: Final = frozenset({ProduceResponse, ConsumerFetchResponse})
 FINDING_COUNT_MAX = 100
 """The number of findings that are kept; the first findings of a run are enough."""
@@ -68,12 +77,23 @@ class StepChecker:
         self.rare = RareStates()
         self.orders = OrderChecker()
         self._reader = records.RecordReader(settings, self.rare)
+        self._incarnations = IncarnationChecker()
+        self._restarts = RestartChecker()
+        self._handled: tuple[Message, Outbox] = (_NO_MESSAGE, Outbox())
+        """The message that is being checked, and what its receiver sends."""
+        self._may_cut = False
+        """Whether it is an answer to a follower that may ask for another end of its log."""
         self._decoder = Decoder()
 
     def after(self, cluster: CheckedCluster, node: NodeId, message: Message, out: Outbox) -> None:
         """Check the possible effects of `message` on `node`; `out` holds the node's sent messages."""
         if node < CONTROLLER:
             machine = cluster.nodes[BrokerId(node)]
+            self._handled = message, out
+            if type(message) is FetchResponse:
+                self._may_cut = message.answer.diverging is not None
+            else:
+                self._may_cut = type(message) is ListOffsetsResponse
             if isinstance(message, ReplicaMessage):
                 partition = message.partition
                 if partition in machine.logs:
@@ -84,7 +104,9 @@ class StepChecker:
                 for _, each in out.sent:
                     if type(each) is UpdatePartitionState:
                         self._reader.note_order(each.partition, each.state)
-            if type(message) in ASKED:
+            if type(message) is Produce:
+                self._check_sequence(cluster, machine, message, out)
+            if type(message) in ASKED and not self._repeats(machine, message, out):
                 partition = getattr(message, "partition", -1)
                 for what in unfounded(machine, message, out, self._reader.settings_of(partition)):
                     self._find(cluster, "I30", partition, what)
@@ -100,7 +122,7 @@ class StepChecker:
                     self.rare.note_sent(each)
             if type(message) in ORDERS:
                 self._check_order(cluster, message)
-            self._after_controller(cluster, message)
+            self._after_controller(cluster, message, out)
 
     def check_all(self, cluster: CheckedCluster) -> None:
         """Check all partitions, including those unaffected by events, and forget removed logs."""
@@ -123,11 +145,14 @@ class StepChecker:
         for partition, what in self.orders.after(cluster, message, before):
             self._find(cluster, "L14", partition, what)
 
-    def _after_controller(self, cluster: CheckedCluster, message: Message) -> None:
+    def _after_controller(self, cluster: CheckedCluster, message: Message, out: Outbox) -> None:
         reader = self._reader
+        if type(message) in WATCHED and not cluster.controller.role_settings.has_zookeeper:
+            for code, what in self._incarnations.after(cluster, reader.brokers, message, out):
+                self._find(cluster, code, -1, what)
         if len(cluster.controller.log) == reader.offset:
             return
-        if isinstance(message, AlterPartition | BrokerHeartbeat) and (what := reader.stale_sender(message)):
+        if isinstance(message, AlterPartition) and (what := reader.deposed_sender(message)):
             self._find(cluster, "I24", -1, f"{what} changed the metadata")
         before, cause = reader.offset, _cause(cluster, reader, message)
         for code, partition, what in reader.read_on(cluster.controller.log, cause):
@@ -167,6 +192,8 @@ class StepChecker:
     def _after_own_message(self, cluster: CheckedCluster, node: NodeView, message: Message) -> None:
         """Check all partitions of a broker."""
         by_metadata = isinstance(message, MetadataFetchResponse)
+        if isinstance(message, CheckpointDue):
+            self._restarts.note_checkpoint(node)
         if isinstance(message, MetadataFetchResponse) and node.role is not None:
             known = cluster.controller.log
             if tuple(known[message.offset : message.offset + len(message.records)]) != message.records:
@@ -185,7 +212,12 @@ class StepChecker:
         reference, observed = self._watch(node, partition) if watched is None else watched
         part = None if role is None else role.roles.get(partition)
         is_changed = observed.version != log.version
+        if part is None and role is not None and partition in role.offline:
+            observed.has_failed = True
         if not isinstance(part, LeaderRole):
+            if is_changed or self._may_cut:
+                for code, what in wrong_log(observed, *self._handled, self.settings):
+                    self._find(cluster, code, partition, what)
             if is_changed and self._read_log(cluster, reference, node, observed):
                 self._check_replicas(cluster, reference)
             return
@@ -207,6 +239,7 @@ class StepChecker:
                 self._watched.pop(observed.log, None)
             former = observed
             observed = reference.observed_logs[node.broker] = self._new_observed(reference, node, log, former)
+            observed.opened_in = 0 if reference.state is None else reference.state.partition_epoch
         self._watched[log] = reference, observed
         return reference, observed
 
@@ -272,7 +305,24 @@ class StepChecker:
             reference.appended.add(entry.value)
         for code, what in self._check_log(reference, node, observed, change, agreed_before):
             self._find(cluster, code, reference.partition, what)
+        for what in check_producers(observed, change):
+            self._find(cluster, "I21", reference.partition, what)
+        if change.is_first:
+            self._check_restart(cluster, reference, node, observed)
         return change.is_cut
+
+    def _check_restart(
+        self, cluster: CheckedCluster, reference: ReferenceLog, node: NodeView, observed: ObservedLog
+    ) -> None:
+        """Check a log that was opened again, unless the replica was deleted meanwhile."""
+        former, observed.former = observed.former, None
+        if former is None or former.has_failed or self.settings.rules.truncation is not Truncation.ON_FETCH:
+            return  # Before KIP-595 a follower may have cut its log as it was opened.
+        if reference.moved_away.get(node.broker, -1) >= former.opened_in:
+            self._restarts.forget(node.broker, reference.partition)
+            return
+        for what in self._restarts.check(node, reference.partition, observed, former):
+            self._find(cluster, "I34", reference.partition, what)
 
     def _note_gone(self, cluster: CheckedCluster, reference: ReferenceLog, node: NodeView, change: LogChange) -> None:
         """Note the event that removed records from a broker, which perhaps had the last copy."""
@@ -313,6 +363,33 @@ class StepChecker:
                 # A follower shows what it has up to its own high watermark until its leader tells it to cut.
                 if leads or (offset, shown) not in reference.former:
                     self._check_shown(cluster, reference, offset, shown)
+
+    def _repeats(self, node: NodeView, message: Message, out: Outbox) -> bool:
+        """Return whether a fetch is the same as the one before it, of a log that is as it was, and is accepted.
+
+        An idle follower sends it again and again, the same value.
+        """
+        if type(message) is not Fetch or node.role is None:
+            return False
+        role, request, brokers = node.role.roles.get(message.partition), message.request, node.role.image.brokers
+        if type(role) is not LeaderRole or (watched := self._watched.get(role.log)) is None:
+            return False
+        fetches, state = watched[1].fetches, role.log.state
+        before = fetches.get(request.replica)
+        if before is not None and before[0] is request and before[1] is state and before[2] is brokers:
+            return all(type(each) is FetchResponse and each.answer.error is _NONE for _, each in out.sent)
+        fetches[request.replica] = request, state, brokers
+        return False
+
+    def _check_sequence(self, cluster: CheckedCluster, node: NodeView, write: Produce, out: Outbox) -> None:
+        """Check that a write is refused as out of order only if its sequence number does not follow (I21)."""
+        for _, answer in out.sent:
+            if type(answer) is ProduceResponse and answer.error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+                observed = self._reference(write.partition).observed_logs[node.broker]
+                entry = self._decoder.entries(write.records, 0)[0]
+                if must_accept(observed.producers, entry, node.logs[write.partition].log.log_start_offset):
+                    what = f"broker {node.broker} refuses sequence {entry.sequence} of producer {entry.producer_id}"
+                    self._find(cluster, "I21", write.partition, what)
 
     # What another kind of log needs otherwise; see `retention_steps`.
 

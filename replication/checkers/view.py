@@ -50,6 +50,13 @@ class CheckedCluster(Protocol):
     """Define the checkers' view of a cluster."""
 
     controller: ControllerRole
+    controller_started_ms: int
+    """When the present controller took over, 0 for the first."""
+
+    @property
+    def is_asked_apart(self) -> bool:
+        """Return whether some brokers ask a former controller, which answers in the place of the present one."""
+        ...
 
     @property
     def now_ms(self) -> TimeMs:

@@ -26,9 +26,11 @@ from broker.ids import BrokerId, Offset, TopicPartition
 from broker.units import TimeMs
 from replication.checkers import Finding
 from replication.groups import invariants
+from replication.groups.accounts import Answered, Given, GroupAccount
 from replication.groups.client.client import Client
+from replication.groups.client.messages import Request as ClientRequest
 from replication.groups.client.messages import Response
-from replication.groups.connections import GroupRequest, GroupResponse, ShardRead
+from replication.groups.connections import GroupRequest, GroupResponse, ShardDue, ShardRead
 from replication.groups.history import Loss
 from replication.groups.hosted_coordinator import HostedCoordinator
 from replication.groups.invariants import Broken
@@ -171,8 +173,14 @@ class GroupChecker:
         self._seen: set[Broken] = set()
         self._arrived: set[tuple[BrokerId, NodeId, int, Ticket]] = set()
         """The commits that have arrived, by broker and request: a doubled one is checked once."""
+        self._heard: set[tuple[BrokerId, Key]] = set()
+        """The requests that have arrived: a doubled one is answered as before."""
         self._fence = CommitFence()
         self._known: dict[tuple[BrokerId, str], _Known] = {}
+        self._accounts: dict[GroupService, GroupAccount] = {}
+        self._given: Given = {}
+        self._pending: dict[tuple[BrokerId, Key], tuple[str, ClientRequest]] = {}
+        """The requests that have arrived and are not answered, with their groups."""
         self._late: dict[Shard, tuple[Offset, int]] = {}
         """The last offset that was not committed in time, or not yet when its coordinator read the log, until it is
         committed; by coordinator, with its requests so far."""
@@ -206,6 +214,7 @@ class GroupChecker:
             self._check_late(cluster, hosted, shard)
         elif isinstance(message, ProduceResponse) and message.error is ErrorCode.REQUEST_TIMED_OUT:
             self._late[shard] = message.offset, shard.request_count
+        self._account(cluster, hosted, shard, message, out)
         has_loaded = isinstance(message, ShardRead) and hosted.has_read(message)
         if has_loaded:
             self._await_uncommitted(hosted, shard)
@@ -366,6 +375,36 @@ class GroupChecker:
             )
             self.note(cluster.now_ms, found, service.group_id)
         known.values = values
+
+    def _account(
+        self, cluster: Cluster, hosted: HostedCoordinator, shard: Shard, message: Message, out: Outbox
+    ) -> None:
+        """Check what a coordinator has just answered and done against the account of its groups (G11 to G13)."""
+        now_ms = cluster.now_ms
+        arrived: ClientRequest | None = None
+        if isinstance(message, GroupRequest) and message.group_id in shard.services:
+            named = hosted.broker, (message.client, message.session, message.ticket)
+            if named not in self._heard:
+                self._heard.add(named)
+                arrived = message.request
+                self._pending[named] = message.group_id, arrived
+                self._account_of(shard.services[message.group_id], now_ms).asked(arrived, now_ms)
+        for receiver, answer in out.sent:
+            if isinstance(answer, GroupResponse):
+                found = self._pending.pop((hosted.broker, (receiver.node, answer.session, answer.ticket)), None)
+                if found is not None and found[0] in shard.services:
+                    account = self._account_of(shard.services[found[0]], now_ms)
+                    self.note(now_ms, account.answered(Answered(found[1], answer.response), now_ms), found[0])
+        if isinstance(message, GroupRequest | ShardDue):
+            for group_id, service in sorted(shard.services.items()):
+                if isinstance(message, ShardDue) or group_id == message.group_id:
+                    self.note(now_ms, self._account_of(service, now_ms).after(now_ms, arrived), group_id)
+
+    def _account_of(self, service: GroupService, now_ms: TimeMs) -> GroupAccount:
+        account = self._accounts.get(service)
+        if account is None:
+            account = self._accounts[service] = GroupAccount(service, self._given, now_ms)
+        return account
 
     def _note_commit(self, hosted: HostedCoordinator, service: GroupService | None, asked: GroupRequest) -> None:
         """Remember a commit of a sender that is no current member, when it first arrives."""

@@ -45,6 +45,14 @@ GROUP_INVARIANTS: Final[Mapping[str, Invariant]] = MappingProxyType(
         "G10": Invariant(
             "stored is known", "a coordinator that reads the stored records knows what the one that wrote them knew"
         ),
+        "G11": Invariant(
+            "former is fenced", "a request of a former generation, member epoch or process of a static member fails"
+        ),
+        "G12": Invariant(
+            "assignments hold",
+            "a member is told what its generation's leader gave it; a static one keeps its place as it comes back",
+        ),
+        "G13": Invariant("sessions", "a member is gone when its session is over, and a static one not before"),
         "GS": Invariant("nothing skipped", "a group is handed every record up to where it stands"),
     }
 )

@@ -17,7 +17,7 @@ import attrs
 
 from broker.entropy import SplitMix64, derive
 from broker.ids import BrokerId
-from broker.units import TimeMs
+from broker.units import MIB, TimeMs
 from replication.roles.controller import ControllerRole
 from replication.roles.hosted import HostedRoleMaker
 from replication.roles.messages import (
@@ -42,7 +42,7 @@ from replication.simulation.clients import Consumer, Producer
 from replication.simulation.former_controller import FormerController
 from replication.simulation.history import History, Trace
 from replication.simulation.network import Network
-from replication.simulation.node import Node
+from replication.simulation.node import Node, with_small_segments
 from replication.simulation.options import Options
 from replication.zookeeper import ZooKeeperRole
 
@@ -128,6 +128,7 @@ class Cluster:
         self.controller_address = Address(CONTROLLER, Incarnation(0))
         self.is_without_controller = False
         """Whether nobody is controller: what is sent to it is lost."""
+        self.controller_started_ms = 0
         self.former: FormerController | None = None
         """The controller before this one, if some brokers still ask it."""
         self.nodes = {
@@ -136,6 +137,8 @@ class Cluster:
         }
         for node in self.nodes.values():
             node.log_line = self._log_line
+            if options.segment_bytes < MIB:
+                node.config = with_small_segments(node.config, options.segment_bytes)
         self._machines: dict[int, Node] = {int(broker): node for broker, node in self.nodes.items()}
         """The nodes by the number that messages name as their receiver."""
         self.clients: dict[NodeId, Client] = {**_clients(options, self.history)}
@@ -165,6 +168,11 @@ class Cluster:
     def now_ms(self) -> TimeMs:
         """Return the virtual time in ms since the start; it moves in `run_until` only."""
         return TimeMs(self.clock.at_ms)
+
+    @property
+    def is_asked_apart(self) -> bool:
+        """Return whether some brokers ask a former controller."""
+        return self.former is not None
 
     @property
     def event_count(self) -> int:
@@ -240,6 +248,7 @@ class Cluster:
         """Move to another controller: the metadata log stays, messages in flight to the former one are lost."""
         self.lose_controller()
         self.is_without_controller = False
+        self.controller_started_ms = self.clock.at_ms
         out = Outbox()
         self.controller.start(self.now_ms, out)
         self._post(self.controller_address, out)

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+import attrs
+
 from broker.clock import Clock
 from broker.entropy import RandomSource
 from broker.ids import BrokerEpoch, BrokerId, Offset
@@ -34,6 +36,13 @@ TORN_BYTES_MAX: Final = 4 * KIB
 """The most bytes that a power loss takes from a log's end: what the system has not flushed after some seconds."""
 
 DEFAULT_CONFIG: Final = LogConfig(segment_size_bytes=SizeBytes(MIB), index_interval_bytes=SizeBytes(256))
+_SMALL_INDEX_BYTES: Final = SizeBytes(4 * KIB)
+"""The size of a small segment's indexes; Kafka's default would reserve 10 MiB for each."""
+
+
+def with_small_segments(config: LogConfig, segment_bytes: SizeBytes) -> LogConfig:
+    """Return a log's config with segments so small that runs roll many."""
+    return attrs.evolve(config, segment_size_bytes=segment_bytes, index_size_bytes=_SMALL_INDEX_BYTES)
 
 
 class Node:

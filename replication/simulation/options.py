@@ -23,10 +23,10 @@ import attrs
 from broker.entropy import SplitMix64, derive
 from broker.errors import UsageError
 from broker.ids import INT64_MAX, BrokerId
-from broker.units import MINUTE_MS, DurationMs, TimeMs
+from broker.units import MIB, MINUTE_MS, DurationMs, SizeBytes, TimeMs
 from broker.values import changed_repr
 from broker.wording import first_of
-from replication.retention.policy import Retention
+from replication.retention.policy import SEGMENT_BYTES_MIN, Retention
 from replication.roles.messages import CONTROLLER
 from replication.roles.settings import RoleSettings
 from replication.rules.settings import PartitionSettings
@@ -104,17 +104,13 @@ class NetworkOptions:
 class Options:
     """Hold the options of one simulation; impossible options raise UsageError.
 
-    Producers and consumers use the first `partitions`; hosted roles of the brokers write the `internal_partitions`
-    after them. Broker b is in rack b modulo `racks`. `broker_ids` are the ids of the brokers, 0 to `brokers` - 1
-    without it; a cluster with ids of its own has no clients of its own. `topics` gives name and number of partitions of
-    each topic, named orders-0 and so on and all created in one batch; without it they are topic-0 and so on, created
-    one by one.
-    `assignment` gives each partition's replicas, the preferred leader first; without it partition p has replicas on
-    brokers p, p + 1 and so on. `fault_ms` holds the mean time in ms between faults of a kind; kinds that are absent do
-    not strike. `min_isr`, `unclean_election` and `lag_ms_max` (min.insync.replicas, unclean.leader.election.enable,
-    replica.lag.time.max.ms) take the place of those in `role_settings`, which has the other settings of brokers. `acks`
-    are those of the producers' writes, -1 for all. `retention` says how logs are deleted and compacted, None for not at
-    all. `wall_clock_ms` is what all clocks show at the start; not 0, which the rules read as "never".
+    Producers and consumers use the first `partitions`, hosted roles the `internal_partitions` after them; broker b is
+    in rack b modulo `racks`. `topics` gives names and numbers of partitions, created in one batch; else they are
+    topic-0 and so on, one by one. `assignment` gives the replicas, preferred leader first; else those of p are brokers
+    p, p + 1 and so on. `fault_ms` is the mean time between faults of a kind; `acks` are those of writes, -1 for all.
+    `min_isr`, `unclean_election`, `lag_ms_max` (replica.lag.time.max.ms) take the place of those in `role_settings`.
+    `broker_ids` are the brokers' ids, 0 and so on without it; a cluster with ids of its own has no clients of its own.
+    `segment_bytes` is segment.bytes; `retention` None keeps all. Clocks begin at `wall_clock_ms`, not 0.
     """
 
     seed: int
@@ -140,6 +136,7 @@ class Options:
     role_settings: RoleSettings = attrs.field(default=RoleSettings(produce_ms_max=DurationMs(5_000)))
     name: str = "quiet"
     assignment: tuple[tuple[BrokerId, ...], ...] = ()
+    segment_bytes: SizeBytes = attrs.field(default=SizeBytes(MIB))
     retention: Retention | None = None
     wall_clock_ms: TimeMs = WALL_CLOCK_MS
     broker_ids: tuple[BrokerId, ...] = ()
@@ -176,6 +173,7 @@ class Options:
             ("the loss in a thousand", self.network.loss, 0, PER_MILLE - 1),
             ("the duplicates in a thousand", self.network.duplicates, 0, PER_MILLE),
             ("the stragglers in a thousand", self.network.stragglers, 0, PER_MILLE),
+            ("segment.bytes", self.segment_bytes, SEGMENT_BYTES_MIN, MIB),
             ("the time of the clocks in ms", self.wall_clock_ms, 1, INT64_MAX),
         ):
             if type(value) is not int or not least <= value <= most:

@@ -353,7 +353,6 @@ class Simulation:
                     history.consumed_records,
                     references,
                     now_ms,
-                    is_idempotent=self.options.is_idempotent,
                     may_skip=partial(may_skip, references),
                     is_expired=partial(is_expired, references),
                 ),

@@ -3,6 +3,9 @@
 It has a stream of its own, so that what `swarm` and `harsh` draw stays as it is. With min.insync.replicas 1 a strict
 run may lose nothing, so that such a run is strict or not by the seed; so is one run in four of the others.
 
+One seed in four is turbulent: faults come five times as often, sessions and lags are short, unclean elections allowed,
+writes many, and segments small, so that logs part and brokers restart in one run as they do elsewhere in many.
+
 Source: the ranges are ours.
 """
 
@@ -13,7 +16,7 @@ from typing import Final
 import attrs
 
 from broker.entropy import SplitMix64, derive
-from broker.units import DurationMs
+from broker.units import DurationMs, SizeBytes
 from replication.roles.settings import RoleSettings
 from replication.rules.settings import PartitionSettings
 from replication.rules.switches import SOUND, Rules
@@ -36,6 +39,11 @@ _FAULT_MS_MEAN: Final = {
 }
 _DELETION_MS_MEAN: Final = 120_000
 _LAG_MS: Final = (2_000, 10_000, 30_000, 30_000)
+_TURBULENT: Final = (4, 6)
+_HASTE: Final = 5
+_OFTEN: Final = {FaultKind.KILL: DurationMs(10_000), FaultKind.HOLD: DurationMs(2_500)}
+"""What makes requests of former incarnations arrive."""
+_SMALL_BYTES: Final = SizeBytes(1_000)
 _BALANCE_MS: Final = (5_000, 20_000, 300_000)
 
 
@@ -82,7 +90,30 @@ def varied(seed: int, duration_ms: DurationMs, rules: Rules = SOUND) -> Options:
     )
     # Drawn last, so that what was drawn before there was this kind is as it was.
     deletion = ((FaultKind.DELETE_TOPIC, DurationMs(_DELETION_MS_MEAN * drawn(5, 20) // 10)),)
-    return attrs.evolve(options, fault_ms=options.fault_ms + deletion) if drawn(0, 1) else options
+    options = attrs.evolve(options, fault_ms=options.fault_ms + deletion) if drawn(0, 1) else options
+    return _turbulent(options) if seed % 8 in _TURBULENT else options
+
+
+def _turbulent(options: Options) -> Options:
+    """Return the options of a run in which more happens."""
+    settings = attrs.evolve(options.settings, lag_ms_max=DurationMs(_LAG_MS[0]), unclean_election=True)
+    role_settings = attrs.evolve(
+        options.role_settings,
+        settings=settings,
+        heartbeat_ms=DurationMs(700),
+        session_ms=DurationMs(3_000),
+        fetch_bytes_max=_SMALL_BYTES,
+    )
+    hastened = {kind: DurationMs(mean_ms // _HASTE) for kind, mean_ms in options.fault_ms}
+    return attrs.evolve(
+        options,
+        acks=(-1, 1),
+        is_idempotent=True,
+        produce_ms=DurationMs(100),
+        fault_ms=tuple({**hastened, **_OFTEN}.items()),
+        role_settings=role_settings,
+        segment_bytes=_SMALL_BYTES,
+    )
 
 
 def _network(which: int) -> NetworkOptions:
