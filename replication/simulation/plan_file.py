@@ -39,9 +39,13 @@ def fault_fields(fault: Fault) -> dict[str, Any]:
 def read_plan(path: Path) -> tuple[Fault, ...]:
     """Return the plan in a JSON file; raise InputError naming the fault that is none."""
     try:
-        listed = json.loads(read_small(path, size_bytes_max=_SIZE_BYTES_MAX))
-    except ValueError as error:
+        listed = json.loads(read_small(path, size_bytes_max=_SIZE_BYTES_MAX), object_pairs_hook=_object)
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"is no JSON: {error}", source=path.name) from None
+    except (RecursionError, ValueError):
+        raise InputError("the JSON is nested too deeply or holds a number too long", source=path.name) from None
+    except UsageError as error:
+        raise InputError(str(error), source=path.name) from None
     if not isinstance(listed, list):
         raise InputError("is no plan; wanted is a list of faults", source=path.name)
     plan = []
@@ -51,6 +55,15 @@ def read_plan(path: Path) -> tuple[Fault, ...]:
         except UsageError as error:
             raise InputError(f"fault {number}: {error}", source=path.name) from None
     return tuple(plan)
+
+
+def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the fields of an object; raise UsageError for one that is there twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise UsageError(f"field {next(name for name in names if names.count(name) > 1)!r} is given twice")
+    return found
 
 
 def _read(entry: object) -> Fault:

@@ -143,6 +143,9 @@ def test_a_shrunk_plan_is_printed_as_a_file_that_breaks_again(
     [
         ("{}", "is no plan; wanted is a list of faults"),
         ("[", "is no JSON: Expecting value"),
+        ("[" * 100_000, "the JSON is nested too deeply or holds a number too long"),
+        (f"[{9 * 10**4_000}{10**999}]", "the JSON is nested too deeply or holds a number too long"),
+        ('[{"kind": "KILL", "kind": "STOP"}]', "field 'kind' is given twice"),
         ("[7]", "fault 1: 7 is no object"),
         ('[{"kind": "BOOM"}]', "fault 1: kind 'BOOM' is not known; allowed are KILL, POWER_LOSS, "),
         ('[{"kind": "KILL", "at": 4}]', "fault 1: field 'at' is not known; allowed are kind, start_ms, "),
