@@ -158,6 +158,8 @@ class ObservedLog:
         """The number of first entries that are known to equal the committed records."""
         self.version = -1
         self.high_watermark = 0
+        self.end_max = 0
+        """The greatest end that the log has had."""
         self.bounds: Bounds | None = None
         """The bounds of the log as they were last read."""
         self.has_failed = False
@@ -196,6 +198,7 @@ class ObservedLog:
         self.version = log.version
         self.high_watermark = log.log.high_watermark
         self.bounds = Bounds.of(log.log)
+        self.end_max = max(self.end_max, self.bounds.end)
         before, end_offset = len(self.entries), log.log.log_end_offset
         if before < end_offset:
             active = log.log.active_segment
@@ -216,6 +219,11 @@ class ObservedLog:
             before = len(self.entries)
             self.entries += decoder.entries(bytes(self.log.log.read(Offset(before), CHUNK_BYTES).records), before)
             assert len(self.entries) > before, before
+
+    @property
+    def read_from(self) -> int:
+        """Return the offset from which on the entries are those of the log itself."""
+        return self.log.log.log_start_offset
 
     def begins_after(self, offset: int) -> bool:
         """Return whether the log begins above an offset, so that the record that was there is not known."""

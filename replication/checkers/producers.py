@@ -25,7 +25,7 @@ def check_producers(observed: ObservedLog, change: LogChange) -> Iterator[str]:
     entries = observed.entries
     if not change.is_cut and all(entry.producer_id < 0 for entry in entries[change.first_offset :]):
         return
-    start, producers = observed.log.log.log_start_offset, observed.producers
+    start, producers = observed.read_from, observed.producers
     if change.is_cut:
         producers.clear()
         for _ in _followed(observed, 0, change.first_offset):
@@ -53,7 +53,7 @@ def _followed(observed: ObservedLog, begin: int, end: int) -> Iterator[str]:
 
     Of a record that compaction has removed, the log may know the number or not.
     """
-    producers, gaps, start = observed.producers, observed.gaps, observed.log.log.log_start_offset
+    producers, gaps, start = observed.producers, observed.gaps, observed.read_from
     for offset in range(begin, end):
         entry = observed.entries[offset]
         if entry.producer_id < 0:

@@ -257,6 +257,11 @@ class RetainedObservedLog(ObservedLog):
         self._forget_before(max(start_offset, self.truth.deletable_end))
         return change
 
+    @property
+    def read_from(self) -> int:
+        """Return the offset from which on the entries are those of the log; below it they may be the committed ones."""
+        return max(self.log.log.log_start_offset, self.truth.deletable_end)
+
     def begin_history(self) -> None:
         """Compare the whole log anew after an unclean election."""
         self._forgotten = 0

@@ -387,7 +387,7 @@ class StepChecker:
             if type(answer) is ProduceResponse and answer.error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
                 observed = self._reference(write.partition).observed_logs[node.broker]
                 entry = self._decoder.entries(write.records, 0)[0]
-                if must_accept(observed.producers, entry, node.logs[write.partition].log.log_start_offset):
+                if must_accept(observed.producers, entry, observed.read_from):
                     what = f"broker {node.broker} refuses sequence {entry.sequence} of producer {entry.producer_id}"
                     self._find(cluster, "I21", write.partition, what)
 
