@@ -129,6 +129,8 @@ def check_members(cluster: CheckedCluster, reference: ReferenceLog, settings: Pa
     committed = len(reference.committed)
     for broker in (*state.isr, *state.elr):
         observed = reference.observed_logs.get(broker)
+        if reference.unsettled is not None and reference.unsettled.leader == broker:
+            continue  # What it lacks is known as it first leads.
         # Who agrees with all that is committed is complete, known or not: that is most of the time.
         if observed is None or observed.agreed >= committed or observed.agree(reference.committed) >= committed:
             continue

@@ -173,7 +173,7 @@ class StepChecker:
         for election in reader.take_unclean(reference.partition):
             observed = reference.observed_logs.get(election.leader)
             node = cluster.nodes[election.leader]
-            is_open = observed is not None and observed.incarnation == node.incarnation
+            is_open = observed is not None and node.logs.get(reference.partition) is observed.log
             # A log that is not open is as it was last seen, unless its end is lost: its first look as leader shows it.
             keep = 0 if observed is None else observed.agree(reference.committed)
             reference.give_up(keep, cluster.now_ms, election)
