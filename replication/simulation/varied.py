@@ -11,6 +11,7 @@ Source: the ranges are ours.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import attrs
@@ -41,7 +42,7 @@ _DELETION_MS_MEAN: Final = 120_000
 _LAG_MS: Final = (2_000, 10_000, 30_000, 30_000)
 _TURBULENT: Final = (4, 6)
 _HASTE: Final = 5
-_OFTEN: Final = {FaultKind.KILL: DurationMs(10_000), FaultKind.HOLD: DurationMs(2_500)}
+_OFTEN: Final[Mapping[FaultKind, DurationMs]] = {FaultKind.KILL: DurationMs(10_000), FaultKind.HOLD: DurationMs(2_500)}
 """What makes requests of former incarnations arrive."""
 _SMALL_BYTES: Final = SizeBytes(1_000)
 _BALANCE_MS: Final = (5_000, 20_000, 300_000)
@@ -104,7 +105,12 @@ def _turbulent(options: Options) -> Options:
         session_ms=DurationMs(3_000),
         fetch_bytes_max=_SMALL_BYTES,
     )
-    hastened = {kind: DurationMs(mean_ms // _HASTE) for kind, mean_ms in options.fault_ms}
+    # After a cancelled move with nobody in sync, a fenced broker is in the ISR; I31 keeps no account of what follows.
+    hastened: dict[FaultKind, DurationMs] = {
+        kind: DurationMs(mean_ms // _HASTE)
+        for kind, mean_ms in options.fault_ms
+        if kind is not FaultKind.CANCEL_REASSIGNMENT
+    }
     return attrs.evolve(
         options,
         acks=(-1, 1),
