@@ -2,7 +2,9 @@
 
 A history is rows of `balance.clusters` with `observed_at`, appended night after night: by `sinks.append`, by the stream
 of the examples, or the table `clusters` that `brokerside report --into CATALOG.SCHEMA` appends to. Clusters are
-distinguished by `cluster` and, where the history has it, `placer`.
+distinguished by `cluster` and, where the history has it, `placer`. Files with a date in their names give clusters with
+one: north-2026-11-27 and north-2026-11-28 are the cluster north. Where one run has several such moments, the newest
+counts.
 
 Example:
     got_worse(spark.table("lake.kafka.clusters"), since=datetime.datetime(2026, 11, 27, tzinfo=datetime.UTC)).show()
@@ -19,12 +21,14 @@ from pyspark.sql import functions as F
 
 from broker.errors import UsageError
 from spark_analysis.frames.inputs import CLUSTER, refuse_missing, refuse_other
+from spark_analysis.sources.dated_names import of_path
 
 WORSE: Final = ("leaderless_count", "under_min_isr_count", "under_replicated_count")
 """A cluster got worse if one of these counts of partitions rose."""
 BESIDE: Final = ("fewer_racks_count", "uneven")
 """What is shown beside them, where the history has it."""
 TIME: Final = "observed_at"
+_PERHAPS_DATED: Final = r"20\d\d|\d{10}"
 
 
 def got_worse(history: DataFrame, *, since: datetime.datetime | None = None) -> DataFrame:
@@ -40,7 +44,7 @@ def got_worse(history: DataFrame, *, since: datetime.datetime | None = None) -> 
     keys = [name for name in (CLUSTER, "placer") if name in history.columns]
     fault = F.col("fault") if "fault" in history.columns else F.lit(None).cast("string")
     names = [*WORSE, *(name for name in BESIDE if name in history.columns)]
-    rows = history.select(*keys, TIME, *names, fault.alias("fault"))
+    rows = _newest_moments(history.select(*keys, TIME, *names, fault.alias("fault")), keys)
     if since is not None:
         if since.tzinfo is None:
             raise UsageError(f"since is {since}, without a time zone; one is needed, such as UTC")
@@ -53,6 +57,25 @@ def got_worse(history: DataFrame, *, since: datetime.datetime | None = None) -> 
     others = _vanished(rows, keys).unionByName(_unreadable(rows, good, keys))
     found = worse.unionByName(others, allowMissingColumns=True).orderBy(TIME, *keys)
     return found if since is None else found.where(F.col(TIME) > F.lit(since))
+
+
+def _newest_moments(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """Return the rows with the names of clusters without dates; of several moments at one time, those of the newest."""
+    names = rows.select(CLUSTER).distinct().where(F.col(CLUSTER).rlike(_PERHAPS_DATED))
+    dated = F.broadcast(
+        names.withColumn("dated", F.udf(_dated, "struct<name:string,moment:string>", useArrow=False)(CLUSTER))
+    )
+    named = rows.join(dated, on=CLUSTER, how="left").withColumns(
+        {CLUSTER: F.coalesce("dated.name", CLUSTER), "moment": F.coalesce("dated.moment", F.lit(""))}
+    )
+    newest = named.withColumn("newest", F.max("moment").over(Window.partitionBy(*keys, TIME)))
+    return newest.where("moment = newest").select(*rows.columns)
+
+
+def _dated(name: str) -> tuple[str, str] | None:
+    """Return a cluster's name without the date in it, and that moment; None without a date."""
+    named = of_path(name, has_ending=False)
+    return None if named.time is None or named.label is None else (named.cluster, named.label)
 
 
 def _two_times(rows: DataFrame, keys: Sequence[str], since: datetime.datetime) -> DataFrame:

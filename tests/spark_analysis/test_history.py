@@ -68,6 +68,21 @@ def test_since_a_time_the_last_night_is_compared_with_that_of_then(history: Data
     assert found(got_worse(history, since=night(23))) == []
 
 
+def test_a_cluster_whose_files_have_dates_in_their_names_is_one_cluster_over_the_nights(spark: SparkSession) -> None:
+    rows = [
+        row("eu/north-2026-11-20", 20, 0, 0, 0), row("eu/north-2026-11-21", 21, 1, 0, 0),
+        row("south-2026-11-20", 20, 0, 0, 0), row("kafka-2", 20, 0, 0, 0), row("kafka-2", 21, 0, 0, 0),
+        # Two moments in one run: it was worse in the morning, and is as it was the night before.
+        row("west_20261120T0800", 20, 1, 0, 0), row("west_20261121T0800", 21, 5, 0, 0),
+        row("west_20261121T2000", 21, 1, 0, 0),
+    ]  # fmt: skip
+    for since in (None, night(20)):
+        assert found(got_worse(spark.createDataFrame(rows, SCHEMA), since=since)) == [
+            ("eu/north", 21, "worse", 1, 0, None),
+            ("south", 21, "vanished", None, None, None),
+        ]
+
+
 def test_a_history_without_its_columns_or_zone_is_refused(spark: SparkSession, history: DataFrame) -> None:
     for frame, since, text in (
         (history.drop("observed_at"), None, "the DataFrame of history has no column 'observed_at'"),
