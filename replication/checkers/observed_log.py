@@ -6,7 +6,8 @@ same batches and `Decoder` remembers the last batches.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
 from broker.ids import BrokerId, Offset
 from broker.values import value
@@ -31,6 +32,10 @@ class Entry:
     value: int
     producer_id: int = -1
     sequence: int = -1
+
+
+Identify: TypeAlias = Callable[[int, int, bytes], int]
+"""Returns what stands for the value of a record, of its leader epoch, its offset and its bytes."""
 
 
 @value
@@ -69,9 +74,13 @@ class Bounds:
 
 
 class Decoder:
-    """Decode batches into entries, and cache the last batches, because replicas hold the same ones."""
+    """Decode batches into entries, and cache the last batches, because replicas hold the same ones.
 
-    def __init__(self) -> None:
+    Clients that may write the same bytes twice need an `identify`; those of the simulation write numbers, each once.
+    """
+
+    def __init__(self, identify: Identify | None = None) -> None:
+        self._identify = identify
         self._remembered: dict[bytes, tuple[Entry, ...]] = {}
 
     def entries(self, data: bytes, base_offset: int) -> list[Entry]:
@@ -97,8 +106,10 @@ class Decoder:
 
     def _decoded(self, data: bytes) -> tuple[Entry, ...]:
         (_, _, epoch, _, _, attributes, _, _, _, producer_id, _, sequence, count) = HEADER.unpack_from(data)
-        if attributes & CODEC_MASK or count != 1:
-            entries = _entries_of(data)
+        if self._identify is not None:
+            entries = _entries_of(data, self._identify)
+        elif attributes & CODEC_MASK or count != 1:
+            entries = _entries_of(data, _number)
         else:
             entries = (Entry(epoch, _value_of_one(data), producer_id, sequence),)
         if len(self._remembered) >= REMEMBERED_COUNT_MAX:
@@ -107,7 +118,11 @@ class Decoder:
         return entries
 
 
-def _entries_of(data: bytes) -> tuple[Entry, ...]:
+def _number(_epoch: int, _offset: int, octets: bytes) -> int:
+    return int.from_bytes(octets, "big")
+
+
+def _entries_of(data: bytes, identify: Identify) -> tuple[Entry, ...]:
     """Return the entries of a batch of any kind."""
     (batch,) = batches_in(data)
     records = batch.records()
@@ -115,7 +130,7 @@ def _entries_of(data: bytes) -> tuple[Entry, ...]:
     return tuple(
         Entry(
             batch.partition_leader_epoch,
-            int.from_bytes(record.value or b"", "big"),
+            identify(batch.partition_leader_epoch, record.offset, record.value or b""),
             batch.producer_id,
             record.sequence,
         )

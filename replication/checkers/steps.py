@@ -83,7 +83,8 @@ class StepChecker:
         """The message that is being checked, and what its receiver sends."""
         self._may_cut = False
         """Whether it is an answer to a follower that may ask for another end of its log."""
-        self._decoder = Decoder()
+        self.decoder = Decoder()
+        """Reads the records of logs and requests."""
 
     def after(self, cluster: CheckedCluster, node: NodeId, message: Message, out: Outbox) -> None:
         """Check the possible effects of `message` on `node`; `out` holds the node's sent messages."""
@@ -285,7 +286,7 @@ class StepChecker:
     ) -> bool:
         """Read the new part of a log, and return whether it was truncated or just opened."""
         agreed_before, high_before = observed.agreed, observed.high_watermark
-        change = observed.read_on(self._decoder)
+        change = observed.read_on(self.decoder)
         entries = observed.entries
         if change.taken:
             self._note_gone(cluster, reference, node, change)
@@ -386,7 +387,7 @@ class StepChecker:
         for _, answer in out.sent:
             if type(answer) is ProduceResponse and answer.error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
                 observed = self._reference(write.partition).observed_logs[node.broker]
-                entry = self._decoder.entries(write.records, 0)[0]
+                entry = self.decoder.entries(write.records, 0)[0]
                 if must_accept(observed.producers, entry, observed.read_from):
                     what = f"broker {node.broker} refuses sequence {entry.sequence} of producer {entry.producer_id}"
                     self._find(cluster, "I21", write.partition, what)
@@ -406,7 +407,7 @@ class StepChecker:
     def _shown_in(self, records: bytes) -> Iterator[tuple[int, int]]:
         """Yield offset and value of each record in a consumer's fetch response."""
         base_offset, _ = OFFSET_AND_SIZE.unpack_from(records)
-        for place, entry in enumerate(self._decoder.entries(records, base_offset)):
+        for place, entry in enumerate(self.decoder.entries(records, base_offset)):
             yield base_offset + place, entry.value
 
     def _check_shown(self, cluster: CheckedCluster, reference: ReferenceLog, offset: int, value: int) -> None:

@@ -60,6 +60,11 @@ def end_offset_for(epochs: tuple[EpochStart, ...], epoch: LeaderEpoch, end_offse
     return UNDEFINED_END
 
 
+def epoch_at(epochs: tuple[EpochStart, ...], offset: Offset) -> LeaderEpoch:
+    """Return the epoch of the record at an offset, -1 if it is below all epochs."""
+    return next((each.epoch for each in reversed(epochs) if each.start_offset <= offset), UNKNOWN_EPOCH)
+
+
 def latest_epoch(epochs: tuple[EpochStart, ...]) -> LeaderEpoch:
     """Return the latest epoch of a cache, -1 if it is empty."""
     return epochs[-1].epoch if epochs else UNKNOWN_EPOCH

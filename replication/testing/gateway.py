@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
 import attrs
 
@@ -138,6 +138,10 @@ class Waiting(Protocol):
 Handler = Callable[[Call, Outbox], None]
 
 
+NoteResponse: TypeAlias = Callable[[ErrorCode, Offset, LeaderEpoch], None]
+"""Notes the response to a write: the error, and the offset and epoch of the first record in the leader's log."""
+
+
 @attrs.frozen(kw_only=True)
 class Shared:
     """Hold what the gateways of a cluster share: topics, endpoints, handlers by API key, and the clients' history."""
@@ -145,8 +149,8 @@ class Shared:
     topics: Topics
     endpoints: Mapping[BrokerId, Endpoint]
     handlers: Mapping[int, Handler]
-    note_write: Callable[[int, int, bytes, TimeMs], Callable[[ErrorCode, int], None]]
-    """Notes that a batch was sent to a partition with acks; returns what notes the response, error and offset."""
+    note_write: Callable[[int, int, bytes, TimeMs], NoteResponse]
+    """Notes that a batch was sent to a partition with acks; returns what notes the response."""
     auto_create: bool = True
     """auto.create.topics.enable."""
     default_partitions: int = 1

@@ -24,9 +24,10 @@ from log.partition.reading import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Isolatio
 from replication.roles.messages import ProduceResponse
 from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
+from replication.rules.epochs import epoch_at
 from replication.rules.fetch import check_leader_epoch
 from replication.rules.follower_read import check_consumer_fetch, latest_offset, preferred_replica
-from replication.rules.partition import FollowerState, LeaderState
+from replication.rules.partition import UNKNOWN_EPOCH, FollowerState, LeaderState
 from replication.rules.produce import ACKS_ALL
 from replication.rules.truncation import answer_epoch_end
 from replication.testing.gateway import Call, Gateway, Values, in_ms
@@ -113,7 +114,7 @@ def _append(call: Call, gathered: _Produce, place: tuple[str, int], records: byt
 
     def done(response: ProduceResponse, out: Outbox) -> None:
         if note is not None:
-            note(response.error, response.offset)
+            note(response.error, response.offset, _epoch(gateway, number, response.offset))
         values = _produced(index, response.error, response.offset, _start(gateway, number))
         if response.error is ErrorCode.NONE and response.offset < end:
             # A batch that was there before is answered with its timestamp (UnifiedLog.append).
@@ -131,7 +132,7 @@ def _append(call: Call, gathered: _Produce, place: tuple[str, int], records: byt
     else:
         error = gateway.append(number, records, acks, done, out)
     if error is not ErrorCode.NONE and note is not None:
-        note(error, _UNKNOWN)
+        note(error, Offset(_UNKNOWN), UNKNOWN_EPOCH)
     if error is not ErrorCode.NONE or acks == 0:
         start = _start(gateway, number) if wrong is ErrorCode.NONE and error in _SHOWS_START else _UNKNOWN
         values = _produced(index, error, _UNKNOWN, start)
@@ -155,6 +156,11 @@ def _malformed(records: bytes, version: int) -> ErrorCode:
 def _start(gateway: Gateway, number: int | None) -> int:
     found = ErrorCode.NONE if number is None else gateway.replica(number)
     return _UNKNOWN if isinstance(found, ErrorCode) else found[1].state.start_offset
+
+
+def _epoch(gateway: Gateway, number: int | None, offset: Offset) -> LeaderEpoch:
+    found = ErrorCode.NONE if number is None else gateway.replica(number)
+    return UNKNOWN_EPOCH if isinstance(found, ErrorCode) else epoch_at(found[1].state.epochs, offset)
 
 
 def _end(gateway: Gateway, number: int | None) -> Offset:

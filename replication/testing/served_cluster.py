@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from hashlib import blake2b
 from typing import Any, Final
 
 import attrs
@@ -17,7 +18,7 @@ from broker.cluster import BrokerView
 from broker.entropy import JavaRandom, SplitMix64, derive
 from broker.error_codes import ErrorCode
 from broker.errors import BrokersideError, UsageError
-from broker.ids import BrokerId, Offset
+from broker.ids import BrokerId, LeaderEpoch, Offset
 from broker.units import DurationMs, TimeMs
 from log.batches.in_buffer import batches_in
 from log.log_config import LOG_APPEND_TIME, NAMES
@@ -25,6 +26,7 @@ from log.record import Record
 from placement import StripedPlacer
 from placement.spec import PlacementSpec, rows_placed
 from replication.checkers import Finding
+from replication.checkers.observed_log import Decoder
 from replication.groups.hosted_coordinator import HostedCoordinator, HostedRoleOptions
 from replication.groups.shard import Shard, service_options
 from replication.retention.log_manager import LogManager
@@ -41,7 +43,7 @@ from replication.simulation.run import Outcome, Simulation
 from replication.testing import configs_api
 from replication.testing.cluster_spec import ClusterSpec, TopicSpec
 from replication.testing.connection import Connection, Interference, Sink
-from replication.testing.gateway import Endpoint, Gateway, Shared
+from replication.testing.gateway import Endpoint, Gateway, NoteResponse, Shared
 from replication.testing.served import HANDLERS
 from replication.testing.topics import OFFSETS_TOPIC, PARTITION_COUNT_MAX, Topic, Topics, directory_name, visible
 
@@ -55,6 +57,11 @@ _LOAD_MS_MAX: Final = DurationMs(50)
 
 class ModelError(RuntimeError):
     """Report that the model of the cluster raised an error: a bug of this library."""
+
+
+def _identity(epoch: int, offset: int, octets: bytes) -> int:
+    """Return what tells a record from others with the same bytes: of one leader epoch, no two have one offset."""
+    return int.from_bytes(blake2b(b"%d %d " % (epoch, offset) + octets, digest_size=8).digest(), "big")
 
 
 class ServedCluster:
@@ -94,6 +101,7 @@ class ServedCluster:
         self.connections: dict[Connection, None] = {}
         """The open connections, in the order in which they were opened."""
         self.simulation = Simulation(spec.options(), spec.faults, extension=_Joined(self))
+        self.simulation.checker.decoder = Decoder(_identity)
         for node in self.cluster.nodes.values():
             node.on_end = partial(self._break_connections, node.broker)
             if spec.is_append_time:
@@ -253,24 +261,21 @@ class ServedCluster:
 
     # What clients wrote.
 
-    def _note_write(self, number: int, acks: int, records: bytes, now_ms: TimeMs) -> Callable[[ErrorCode, int], None]:
+    def _note_write(self, number: int, acks: int, records: bytes, now_ms: TimeMs) -> NoteResponse:
         history, sent_ms = self.cluster.history, self.now_ms
         try:
             sent = [record for batch in batches_in(records) for record in batch.records()]
         except BrokersideError:
             sent = []  # The log refuses them, too.
-        writes = []
-        for record in sent:
-            write = history.write(number, acks, sent_ms)
-            write.value = int.from_bytes(record.value or b"", "big")
-            writes.append(write)
+        writes = [history.write(number, acks, sent_ms) for _ in sent]
 
-        def note(error: ErrorCode, offset: int) -> None:
-            for place, write in enumerate(writes):
+        def note(error: ErrorCode, offset: Offset, epoch: LeaderEpoch) -> None:
+            for place, (write, record) in enumerate(zip(writes, sent, strict=True)):
                 # A client that gets an error may write the batch again: nothing failed for certain.
                 write.fate = Fate.ACKED if error is ErrorCode.NONE else Fate.UNKNOWN
                 write.answered_ms = self.now_ms
                 write.offset = Offset(offset + place if offset >= 0 else -1)
+                write.value = _identity(epoch, write.offset, record.value or b"")
 
         return note
 

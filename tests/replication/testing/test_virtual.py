@@ -15,8 +15,10 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import KafkaConnectionError
 
 from broker.errors import UsageError
+from broker.units import DurationMs, TimeMs
 from replication.simulation import Fault, FaultKind
 from replication.testing import Kafka, run_virtual
+from replication.testing.kafka import Verdict
 
 ROOT = Path(__file__).parents[3]
 
@@ -148,6 +150,28 @@ def test_faults_are_told_apart_by_words() -> None:
             kafka.delay(-1)
 
     run_virtual(main, topics={"orders": 1})
+
+
+async def write_equal_records(kafka: Kafka) -> tuple[int, Verdict]:
+    """Write the same record again and again until all brokers lose their power; return what is left and the verdict."""
+    producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap_servers, acks="all", request_timeout_ms=3_000)
+    await producer.start()
+    while kafka.now_ms < 990:
+        await producer.send_and_wait("orders", b"x", partition=0)
+    await asyncio.sleep(20)
+    left_count = len(kafka.records("orders", 0))
+    for _ in range(20):  # In the place of lost ones, of which a consumer has read some.
+        await producer.send_and_wait("orders", b"x", partition=0)
+    await producer.stop()
+    return left_count, kafka.verdict()
+
+
+def test_a_record_is_lost_though_another_one_has_the_same_bytes() -> None:
+    losses = tuple(Fault(TimeMs(1_000), FaultKind.POWER_LOSS, broker, DurationMs(2_000)) for broker in range(3))
+    left_count, verdict = run_virtual(write_equal_records, topics={"orders": 1}, faults=losses)
+    lost, acked_count = verdict.durability.lost_by_all, verdict.durability.acked_count
+    assert len(lost) == acked_count - 20 - left_count > 0
+    assert sorted(record.offset for record in lost) == list(range(left_count, acked_count - 20))
 
 
 async def write_with_a_full_disk(kafka: Kafka) -> dict[str, Any]:
