@@ -10,6 +10,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import click
 
@@ -21,7 +22,15 @@ from broker.wording import counted
 from replication.simulation.options import BROKER_COUNT_MAX
 from replication.simulation.report import verdict_line
 from replication.simulation.run import Outcome
-from replication.testing.serve_options import FAULT_NAMES, PORT_MAX, ServeOptions
+from replication.testing.serve_options import FAULT_NAMES, ServeOptions
+from replication.testing.topics import PORT_MAX
+
+
+def _only_one(_context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> str | None:
+    """Return the value of an option; raise UsageError for one that is given several times."""
+    if len(values) > 1:
+        raise UsageError(f"{option.opts[0]} is given {len(values)} times; give it once")
+    return values[0] if values else None
 
 
 @click.command("serve")
@@ -37,6 +46,8 @@ from replication.testing.serve_options import FAULT_NAMES, PORT_MAX, ServeOption
     "--from",
     "dump",
     metavar="DUMP",
+    multiple=True,
+    callback=_only_one,
     help="Serve the brokers, racks, topics, replicas, leaders and settings of a real cluster, without records: of a "
     "dump, snapshot or metadata log, as other commands take it.",
 )
@@ -133,6 +144,9 @@ def _view(options: ServeOptions) -> ClusterView | None:
     joined: dict[str, Callable[..., ClusterView]] | None = click.get_current_context().find_object(dict)
     if joined is None:
         raise UsageError("--from is part of `brokerside serve`")
+    if options.racks is not None and "://" not in options.racks and not Path(options.racks).exists():
+        what = "is no file; with --from a file is wanted: JSON, or CSV lines broker,rack"
+        raise UsageError(f"--racks {options.racks!r} {what}")
     names = {"racks": options.racks, "cluster": options.cluster, "at": options.at, "min_isr": options.min_isr}
     return joined["cluster"](options.dump, partial=options.partial, **names)
 

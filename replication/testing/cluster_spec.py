@@ -5,37 +5,56 @@ Source: ours.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final
 
 import attrs
 
 from broker.config import Scope, format_value
 from broker.errors import UsageError
-from broker.ids import NO_LEADER, BrokerId
-from broker.units import DAY_MS, DurationMs, TimeMs
+from broker.ids import INT64_MAX, NO_LEADER, BrokerId
+from broker.partition_faults import fault_of_ids, fault_of_number, fault_of_row, fault_of_topic_name
+from broker.units import TimeMs
+from broker.wording import counted
 from log.log_config import CREATE_TIME, LOG_APPEND_TIME
 from replication.roles.settings import RoleSettings
 from replication.rules.settings import PartitionSettings
-from replication.simulation.fault import Fault
-from replication.simulation.options import WALL_CLOCK_MS, NetworkOptions, Options
+from replication.simulation.fault import Fault, check_plan
+from replication.simulation.options import BROKER_COUNT_MAX, WALL_CLOCK_MS, NetworkOptions, Options
 from replication.testing import configs_api
 from replication.testing.log_admin_api import LOG_DIRECTORY
-from replication.testing.topics import OFFSETS_TOPIC
+from replication.testing.topics import DURATION_MS, OFFSETS_TOPIC, PARTITION_COUNT_MAX, PORT_MAX
 
 OFFSETS_PARTITION_COUNT: Final = 4
-DURATION_MS: Final = DurationMs(30 * DAY_MS)
-"""How long a served cluster may run; what lasts until it is undone lasts as long."""
+_FLAGS: Final = ("auto_create", "unclean_election", "is_strict", "is_append_time")
 
 
 @attrs.frozen
 class TopicSpec:
-    """Describe a topic by the replicas of each partition, the preferred leader first, and by its settings."""
+    """Describe a topic by the replicas of each partition, the preferred leader first, and by its settings.
+
+    Impossible values raise UsageError.
+    """
 
     replicas: tuple[tuple[BrokerId, ...], ...]
     leaders: tuple[BrokerId, ...] = ()
     """Who leads each partition at first; NO_LEADER, or none given: its preferred leader."""
     configs: Mapping[str, str] = attrs.field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        rows = checked_list("replicas", self.replicas)
+        if not rows:
+            raise UsageError("a topic has no partition; 1 or more are allowed")
+        leaders = checked_list("leaders", self.leaders) or (None,) * len(rows)
+        if len(leaders) != len(rows):
+            raise UsageError(
+                f"{counted(len(leaders), 'leader')} of {counted(len(rows), 'partition')}; wanted is one each"
+            )
+        for number, (row, leader) in enumerate(zip(rows, leaders, strict=True)):
+            if fault := fault_of_ids(row, "the list of replicas") or fault_of_row(leader, row, None):
+                raise UsageError(f"partition {number}: {fault}")
+        if fault := _fault_of_configs(self.configs):
+            raise UsageError(fault)
 
     def leader(self, partition: int) -> BrokerId:
         """Return the first leader of a partition, NO_LEADER for the preferred one."""
@@ -76,11 +95,55 @@ class ClusterSpec:
     host: str = "127.0.0.1"
 
     def __attrs_post_init__(self) -> None:
-        for topic, count in self.topics.items():
-            if isinstance(count, int) and count < 1:
-                raise UsageError(f"topic {topic!r} has {count} partitions; 1 or more are allowed")
-        if not 0 <= self.factor <= self.brokers:
-            raise UsageError(f"the replication factor is {self.factor}; {self.brokers} brokers allow 1 to that")
+        checked_count("brokers", self.brokers, 1, BROKER_COUNT_MAX)
+        checked_count("seed", self.seed, 0, INT64_MAX)
+        checked_count("factor", self.factor, 0, self.brokers)
+        checked_count("min_insync_replicas", self.min_insync_replicas, 0, self.replication_factor)
+        checked_count("default_partitions", self.default_partitions, 1, PARTITION_COUNT_MAX)
+        for name in _FLAGS:
+            if not isinstance(getattr(self, name), bool):
+                raise UsageError(f"{name} is {getattr(self, name)!r}; allowed are True and False")
+        self._check_brokers()
+        self._check_topics()
+        check_plan(checked_list("faults", self.faults), self.options())
+
+    def _check_brokers(self) -> None:
+        checked_list("broker_ids", self.broker_ids)
+        shown = self.options().ids_shown  # It has checked the ids.
+        if wrong := first_other(self.down, self.ids):
+            raise UsageError(f"down names broker {wrong[0]!r}; brokers are {shown}")
+        if self.brokers - len(self.down) < self.replication_factor:
+            what = f"{len(self.down)} of {counted(self.brokers, 'broker')} are down"
+            raise UsageError(f"{what}, and the replication factor is {self.replication_factor}")
+        for rack in checked_list("racks", self.racks):
+            if rack is not None and not (isinstance(rack, str) and rack):
+                raise UsageError(f"a rack is {rack!r}; wanted is a name, or None for a broker without one")
+        if len(self.racks) > self.brokers:
+            racks, brokers = counted(len(self.racks), "rack"), counted(self.brokers, "broker")
+            raise UsageError(f"there are {racks} for {brokers}; at most as many racks as brokers are allowed")
+        if len(checked_list("ports", self.ports)) not in (0, self.brokers):
+            raise UsageError(
+                f"{counted(len(self.ports), 'port')} of {counted(self.brokers, 'broker')}; wanted is one each"
+            )
+        for port in self.ports:
+            checked_count("a port", port, 0, PORT_MAX)
+
+    def _check_topics(self) -> None:
+        known = set(self.ids)
+        for name, given in checked_topics(self.topics).items():
+            if fault := fault_of_topic_name(name):
+                raise UsageError(f"topic {name!r}: {fault}")
+            if not isinstance(given, TopicSpec):
+                checked_count(f"the number of partitions of topic {name!r}", given, 1, PARTITION_COUNT_MAX)
+                continue
+            for number, row in enumerate(given.replicas):
+                if wrong := first_other(row, known):
+                    what = f"partition {number} of topic {name!r} has a replica on broker {wrong[0]}"
+                    raise UsageError(f"{what}; brokers are {self.options().ids_shown}")
+        count = sum(map(self.partition_count, {OFFSETS_TOPIC, *self.topics}))
+        if count > PARTITION_COUNT_MAX:
+            what = f"there are {count:,} partitions with those of {OFFSETS_TOPIC}"
+            raise UsageError(f"{what}; at most {PARTITION_COUNT_MAX:,} are served")
 
     @property
     def replication_factor(self) -> int:
@@ -148,3 +211,38 @@ class ClusterSpec:
             role_settings=RoleSettings(settings=settings),
             name="served",
         )
+
+
+def checked_count(what: str, value: object, least: int, most: int) -> None:
+    """Raise UsageError for a value that is no whole number from `least` to `most`."""
+    if fault := fault_of_number(value, what, low=least, high=most):
+        raise UsageError(fault)
+
+
+def checked_topics(topics: object) -> Mapping[str, int | TopicSpec]:
+    """Return topics by name; raise UsageError for anything else."""
+    if not isinstance(topics, Mapping):
+        raise UsageError(f"topics are {topics!r}; wanted are numbers of partitions by name, such as {{'orders': 6}}")
+    return topics
+
+
+def checked_list(what: str, values: object) -> tuple[Any, ...]:
+    """Return several values as a tuple; raise UsageError for a text, a number and the like."""
+    if not isinstance(values, tuple | list):
+        raise UsageError(f"{what} are {values!r}; wanted is a tuple")
+    return tuple(values)
+
+
+def first_other(ids: Iterable[object], known: Collection[object]) -> list[object]:
+    """Return the first of the ids that is none of those known, in a list; an empty one without any."""
+    return [each for each in ids if type(each) is not int or each not in known][:1]
+
+
+def _fault_of_configs(configs: object) -> str | None:
+    """Return why Kafka takes no topic with these settings, or None."""
+    if not isinstance(configs, Mapping):
+        return f"configs are {configs!r}; wanted are texts by name, such as {{'retention.ms': '1000'}}"
+    for name, value in configs.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            return f"the setting {name!r} is {value!r}; names and values are texts, such as '1000'"
+    return configs_api.check(Scope.TOPIC, configs)[1]

@@ -25,22 +25,25 @@ import attrs
 
 from broker.cluster import ClusterView
 from broker.errors import UsageError
-from broker.ids import NO_LEADER, BrokerId
+from broker.ids import INT32_MAX, NO_LEADER, BrokerId
+from broker.wording import counted, first_of
 from log.record import Record
 from replication.checkers import DurabilityReport, Finding
 from replication.roles.messages import NodeId
 from replication.simulation.fault import Fault
 from replication.simulation.network import two_ways
 from replication.simulation.options import FaultKind
-from replication.testing.cluster_spec import DURATION_MS, ClusterSpec, TopicSpec
+from replication.testing.cluster_spec import ClusterSpec, TopicSpec, checked_count, first_other
 from replication.testing.connection import Side
 from replication.testing.like import spec_like
 from replication.testing.served import SERVED
 from replication.testing.served_cluster import ServedCluster
 from replication.testing.sockets import SocketServer
+from replication.testing.topics import DURATION_MS
 
 T = TypeVar("T")
 Caller = Callable[[Callable[[], Any]], Any]
+_DONE_MAX: Final = 50
 _NAMES: Final = tuple(each.name for each in SERVED)
 
 
@@ -78,6 +81,8 @@ class Kafka:
         self._served = served
         self._call = call
         self._cuts: list[tuple[NodeId, NodeId]] = []
+        self.done: list[str] = []
+        """What the program has done to the cluster, a line each."""
 
     # What there is.
 
@@ -163,12 +168,16 @@ class Kafka:
     def resume(self, broker: int) -> None:
         """Let a paused broker go on."""
         self._node(broker)
-        self._ask(lambda: self._served.cluster.resume(BrokerId(broker)))
+
+        def act() -> None:
+            self._served.cluster.resume(BrokerId(broker))
+            self._note(f"broker {broker} goes on")
+
+        self._ask(act)
 
     def partition(self, *groups: Collection[int]) -> None:
         """Cut the network between groups of brokers until `heal`; clients and the controller reach all of them."""
-        for broker in sorted(broker for group in groups for broker in group):
-            self._node(broker)
+        self._check_groups(groups)
 
         def act() -> None:
             network = self._served.cluster.network
@@ -192,6 +201,7 @@ class Kafka:
 
         def act() -> None:
             served.simulation.inject(Fault(served.now_ms, FaultKind.FULL_DISK, broker, duration_ms=DURATION_MS))
+            self._note(f"the disk of broker {broker} is filled")
 
         self._ask(act)
 
@@ -208,6 +218,7 @@ class Kafka:
             for broker, node in sorted(self._served.cluster.nodes.items()):
                 if node.is_paused:
                     self._served.cluster.resume(broker)
+            self._note("all is healed")
 
         self._ask(act)
 
@@ -218,14 +229,24 @@ class Kafka:
         """
         if request not in _NAMES:
             raise UsageError(f"request {request!r} is not served; requests are: {', '.join(_NAMES)}")
+        checked_count("count", count, 1, INT32_MAX)
         side = Side.RESPONSE if response else Side.REQUEST
-        self._ask(lambda: self._served.interference.drops.update({(request, side): count}))
+
+        def act() -> None:
+            self._served.interference.drops.update({(request, side): count})
+            self._note(f"the next {counted(count, side.name.lower())} of {request} are dropped")
+
+        self._ask(act)
 
     def delay(self, delay_ms: int) -> None:
         """Hold every response back for `delay_ms`; 0 ends it."""
-        if delay_ms < 0:
-            raise UsageError(f"the delay is {delay_ms} ms; 0 or more is allowed")
-        self._ask(lambda: setattr(self._served.interference, "delay_ms", delay_ms))
+        checked_count("delay_ms", delay_ms, 0, DURATION_MS)
+
+        def act() -> None:
+            self._served.interference.delay_ms = delay_ms
+            self._note(f"responses are held back for {delay_ms} ms")
+
+        self._ask(act)
 
     # Within.
 
@@ -239,19 +260,40 @@ class Kafka:
 
     def _node(self, broker: int) -> Any:
         nodes = self._served.cluster.nodes
-        if broker not in nodes:
-            raise UsageError(f"there is no broker {broker}; brokers are {self._served.simulation.options.ids_shown}")
+        if first_other((broker,), nodes):
+            raise UsageError(f"there is no broker {broker!r}; brokers are {self._served.simulation.options.ids_shown}")
         return nodes[BrokerId(broker)]
 
+    def _check_groups(self, groups: tuple[Collection[int], ...]) -> None:
+        such = "such as partition({0}, {1, 2})"
+        if len(groups) < 2:
+            raise UsageError(
+                f"{counted(len(groups), 'group')} of brokers cannot be cut apart; give two or more, {such}"
+            )
+        seen: set[int] = set()
+        for group in groups:
+            if isinstance(group, str) or not isinstance(group, Collection) or not group:
+                raise UsageError(f"a group of brokers is {group!r}; wanted are sets of brokers, {such}")
+            for broker in group:
+                self._node(broker)
+            if both := seen.intersection(group):
+                raise UsageError(f"broker {min(both)} is in two groups; each broker is in one at most, {such}")
+            seen.update(group)
+
     def _note(self, text: str) -> None:
+        self.done.append(f"at {self._served.now_ms} ms {text}")
         self._served.cluster.trace.line(self._served.now_ms, text)
 
 
-def checked(kafka: Kafka, spec: ClusterSpec) -> None:
-    """Raise ClusterBrokenError if an invariant broke, with the line that replays it."""
+def checked(kafka: Kafka, spec: ClusterSpec, *, is_virtual: bool = True) -> None:
+    """Raise ClusterBrokenError if an invariant broke, with the seed; in real time with what was done to the cluster."""
     verdict = kafka.verdict()
-    if verdict.findings:
+    if not verdict.findings:
+        return
+    if is_virtual:
         raise ClusterBrokenError(f"{verdict}; replay with seed={spec.seed}")
+    done = first_of(kafka.done, _DONE_MAX) or "nothing"
+    raise ClusterBrokenError(f"{verdict}; in real time seed={spec.seed} alone replays no run, and done was: {done}")
 
 
 @contextmanager
@@ -265,9 +307,18 @@ def kafka_cluster(
 ) -> Iterator[Kafka]:
     """Serve a cluster on ports of 127.0.0.1 while the block runs; raise ClusterBrokenError if an invariant broke.
 
-    `like` is a cluster, such as `placement.formats.read.read_dump` returns it, whose brokers, racks, topics, replicas
-    and settings are served, without records, in the place of `brokers` and `racks`. `options` are the further fields of
-    `ClusterSpec`, such as `min_insync_replicas`.
+    `like` is a `ClusterView`, whose brokers, racks, topics, replicas and settings are served, without records, in the
+    place of `brokers` and `racks`. `options` are the further fields of `ClusterSpec`, such as `min_insync_replicas`.
+
+    Example: one like the cluster of a dump.
+
+    >>> from pathlib import Path
+    >>> from placement.formats.read import read_dump
+    >>> path = Path("tests/real_data/multiregion/1-baseline.txt")
+    >>> (view,) = read_dump([path.read_bytes()], source="prod").clusters
+    >>> with kafka_cluster(like=view) as kafka:
+    ...     kafka.replicas("single-region", 0)
+    (2, 1)
     """
     options |= {"topics": topics or {}, "seed": seed}
     spec = ClusterSpec(brokers=brokers, racks=racks, **options) if like is None else spec_like(like, **options).spec
@@ -276,6 +327,6 @@ def kafka_cluster(
     kafka = Kafka(server.served, server.call)
     try:
         yield kafka
-        checked(kafka, spec)
+        checked(kafka, spec, is_virtual=False)
     finally:
         server.stop()

@@ -15,6 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
 from itertools import chain, count
+from pathlib import Path
 from typing import Any, Final
 
 import attrs
@@ -27,11 +28,20 @@ from broker.ids import NO_LEADER, BrokerId
 from broker.wording import brokers_listed, counted, first_of
 from replication.simulation.options import BROKER_COUNT_MAX, BROKER_ID_MAX
 from replication.testing import configs_api
-from replication.testing.cluster_spec import OFFSETS_PARTITION_COUNT, ClusterSpec, TopicSpec
+from replication.testing.cluster_spec import (
+    OFFSETS_PARTITION_COUNT,
+    ClusterSpec,
+    TopicSpec,
+    checked_count,
+    checked_topics,
+)
 from replication.testing.topics import OFFSETS_TOPIC, PARTITION_COUNT_MAX
 
 _MIN_ISR: Final = "min.insync.replicas"
 _NAMED_MAX: Final = 5
+_SHOWN_MAX: Final = 60
+_WAY: Final = "`(view,) = read_dump([path.read_bytes()], source='prod').clusters` makes one of a dump"
+_DECIDED: Final = {"brokers", "broker_ids", "down", "racks", "factor"}
 Rows = list[int]
 
 
@@ -51,20 +61,29 @@ def spec_like(
     `topics` are served beside, `fields` are the other fields of `ClusterSpec`. Raises UsageError for a cluster that is
     too large to be served, has no live broker, or lists some partitions of a topic only.
     """
+    if not isinstance(view, ClusterView):
+        given = repr(view)[:_SHOWN_MAX] if isinstance(view, str | bytes | Path) else f"of type {type(view).__name__}"
+        raise UsageError(f"like is {given}; wanted is a ClusterView, as {_WAY}")
+    if own := sorted(_DECIDED & fields.keys()):
+        raise UsageError(f"{own[0]} is decided by the cluster that is served like; leave it out")
     rows = {name: rows for name, rows in _rows_by_topic(view).items() if _is_chosen(name, only)}
     _check(view, rows, only)
+    if twice := sorted(checked_topics(topics or {}).keys() & rows):
+        raise UsageError(f"topic {twice[0]!r} is in {view.name} already; give it once")
     down = frozenset(view.down)
     alive_count = len(view.brokers) - len(down)
     chosen = [topic for topic in view.topics if topic.name in rows]
-    default = _default_min_isr(chosen)
+    asked = fields.pop("min_insync_replicas", 0)
+    factor = min(3, alive_count)
+    checked_count("min_insync_replicas", asked, 0, factor)
+    default = asked or _default_min_isr(chosen)
     left_out: list[str] = []
     served = {each.name: _topic_spec(view, rows[each.name], _settings(each, default, left_out)) for each in chosen}
-    factor = min(3, alive_count)
     spec = ClusterSpec(
         brokers=len(view.brokers),
         broker_ids=tuple(broker.id for broker in view.brokers),
         down=down,
-        racks=tuple(broker.rack for broker in view.brokers),
+        racks=tuple(broker.rack or None for broker in view.brokers),
         topics={**(topics or {}), **served},
         factor=factor,
         min_insync_replicas=min(default, factor),
@@ -136,7 +155,10 @@ def _topic_spec(view: ClusterView, rows: Rows, configs: dict[str, str]) -> Topic
         for row, gone in zip(_lists(table.replicas, rows), going, strict=True)
     ]
     shown = [] if table.leader is None else table.leader[rows].tolist()
-    leaders = tuple(BrokerId(max(each, NO_LEADER)) for each in shown)  # -2: the dump does not say.
+    # -2: the dump does not say. A replica that a move removes may lead.
+    leaders = tuple(
+        BrokerId(each if each in row else NO_LEADER) for each, row in zip(shown, replicas, strict=bool(shown))
+    )
     return TopicSpec(tuple(replicas), leaders, configs)
 
 

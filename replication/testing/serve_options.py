@@ -17,10 +17,10 @@ from typing import Final
 import attrs
 
 from broker.errors import UsageError
-from broker.units import DurationMs, TimeMs
+from broker.units import DAY_MS, DurationMs, TimeMs
 from replication.simulation.fault import Fault
 from replication.simulation.options import FaultKind
-from replication.testing.topics import PARTITION_COUNT_MAX, is_legal_name
+from replication.testing.topics import DURATION_MS, PARTITION_COUNT_MAX, is_legal_name
 
 _UNITS_MS: Final[Mapping[str, int]] = {"ms": 1, "s": 1_000, "m": 60_000}
 _FAULT: Final = re.compile(
@@ -50,7 +50,6 @@ _OF_CLUSTER: Final = {
 FAULT_NAMES: Final = (*_OF_BROKERS, *_OF_CLUSTER)
 _LASTING_MS: Final = 10_000
 """How long a fault lasts that is given without a length."""
-PORT_MAX: Final = 65_535
 
 
 @attrs.frozen(kw_only=True)
@@ -100,4 +99,8 @@ def read_fault(text: str) -> Fault:
     length = found["length"]
     length_ms = _LASTING_MS if length is None else int(length) * _UNITS_MS[found["length_unit"]]
     at_ms = TimeMs(int(found["at"]) * _UNITS_MS[found["at_unit"]])
+    if not length_ms:
+        raise UsageError(f"fault {text!r} lasts 0 ms; 1 ms or more is allowed")
+    if at_ms + length_ms > DURATION_MS:
+        raise UsageError(f"fault {text!r} ends after {DURATION_MS // DAY_MS} days, which is as long as a cluster runs")
     return Fault(at_ms, {**_OF_BROKERS, **_OF_CLUSTER}[kind], int(target or 0), DurationMs(length_ms))

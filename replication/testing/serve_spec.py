@@ -12,16 +12,23 @@ import click
 
 from broker.cluster import ClusterView
 from broker.errors import UsageError
+from broker.known import known_of
 from broker.wording import printable
 from replication.testing.cluster_spec import ClusterSpec
 from replication.testing.like import spec_like
-from replication.testing.serve_options import PORT_MAX, ServeOptions, read_fault, read_topic
+from replication.testing.serve_options import ServeOptions, read_fault, read_topic
+from replication.testing.topics import PORT_MAX
 
 
 def spec_of(options: ServeOptions, view: ClusterView | None) -> ClusterSpec:
     """Return the cluster that the options describe, like `view` if it is given; say on standard error what differs."""
+    topics = dict(map(read_topic, options.topics))
+    if len(topics) < len(options.topics):
+        names = [read_topic(text)[0] for text in options.topics]
+        raise UsageError(f"topic {next(name for name in names if names.count(name) > 1)!r} is given twice")
     fields: dict[str, Any] = {
-        "topics": dict(map(read_topic, options.topics)),
+        "topics": topics,
+        "min_insync_replicas": options.min_isr or 0,
         "seed": options.seed,
         "faults": tuple(map(read_fault, options.faults)),
         "unclean_election": options.unclean,
@@ -32,12 +39,11 @@ def spec_of(options: ServeOptions, view: ClusterView | None) -> ClusterSpec:
             brokers=options.brokers,
             racks=tuple(options.racks.split(",")) if options.racks else (),
             factor=options.factor or 0,
-            min_insync_replicas=options.min_isr or 0,
             **fields,
         )
     else:
         found = spec_like(view, () if options.only is None else options.only.split(","), **fields)
-        for note in found.notes:
+        for note in (*found.notes, *known_of(view).racks_lines()):
             click.echo(printable(f"brokerside: note: {note}"), err=True)
         spec = found.spec
     first, last = options.port, options.port + spec.brokers - 1

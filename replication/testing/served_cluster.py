@@ -20,6 +20,7 @@ from broker.error_codes import ErrorCode
 from broker.errors import BrokersideError, UsageError
 from broker.ids import BrokerId, LeaderEpoch, Offset
 from broker.units import DurationMs, TimeMs
+from broker.wording import first_of
 from log.batches.in_buffer import batches_in
 from log.log_config import LOG_APPEND_TIME, NAMES
 from log.record import Record
@@ -50,6 +51,7 @@ from replication.testing.topics import OFFSETS_TOPIC, PARTITION_COUNT_MAX, Topic
 FIRST_PORT: Final = 9_092
 _STARTED_MS_MAX: Final = 60_000
 _STEP_MS: Final = 50
+_NAMED_MAX: Final = 10
 _HOSTED_STREAM: Final = 22
 _PLACING_STREAM: Final = 23
 _LOAD_MS_MAX: Final = DurationMs(50)
@@ -231,11 +233,14 @@ class ServedCluster:
 
     def number_of(self, topic: str, partition: int) -> int:
         """Return the number of a partition; raise UsageError if there is none."""
-        number = self.topics.number_of(topic, partition)
-        if number is None:
-            known = ", ".join(each.name for each in self.topics if each.name != OFFSETS_TOPIC) or "none"
-            raise UsageError(f"there is no partition {partition} of topic {topic!r}; topics are: {known}")
-        return number
+        found = self.topics.get(topic) if isinstance(topic, str) else None
+        if found is not None and type(partition) is int and 0 <= partition < len(found.numbers):
+            return found.numbers[partition]
+        if found is not None:
+            what = f"there is no partition {partition!r} of topic {topic!r}"
+            raise UsageError(f"{what}; its partitions are 0 to {len(found.numbers) - 1}")
+        known = first_of((each.name for each in self.topics if each.name != OFFSETS_TOPIC), _NAMED_MAX) or "none"
+        raise UsageError(f"there is no topic {topic!r}; topics are: {known}")
 
     def records(self, topic: str, partition: int) -> tuple[Record, ...]:
         """Return the committed records in the log of a partition's leader; none without a leader."""

@@ -8,7 +8,6 @@ Source: Kafka metadata ReplicationControlManager.createTopic; clients Topic.vali
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 from uuid import UUID
@@ -17,13 +16,16 @@ import attrs
 
 from broker.entropy import derive
 from broker.group.routing import offsets_partition
+from broker.partition_faults import fault_of_topic_name
+from broker.units import DAY_MS, DurationMs
 from replication.roles.metadata import MetadataImage
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
-NAME_LENGTH_MAX: Final = 249
 PARTITION_COUNT_MAX: Final = 1_000
 """The most partitions of a served cluster; each is a log on every replica."""
-_LEGAL_NAME: Final = re.compile(r"[a-zA-Z0-9._-]+")
+DURATION_MS: Final = DurationMs(30 * DAY_MS)
+"""How long a served cluster may run; what lasts until it is undone lasts as long."""
+PORT_MAX: Final = 65_535
 _FIRST_PRODUCER_ID: Final = 1_000
 
 
@@ -44,7 +46,7 @@ class Topic:
 
 def is_legal_name(name: str) -> bool:
     """Return whether Kafka takes a topic of this name."""
-    return name not in ("", ".", "..") and len(name) <= NAME_LENGTH_MAX and _LEGAL_NAME.fullmatch(name) is not None
+    return fault_of_topic_name(name) is None
 
 
 class Topics:

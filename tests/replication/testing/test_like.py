@@ -92,6 +92,17 @@ def test_brokers_topics_replicas_and_leaders_are_those_of_the_dump_and_the_dead_
     assert {image.settings_of(each, served.simulation.options.settings).min_isr for each in orders.numbers} == {2}
 
 
+def test_min_insync_replicas_are_those_of_topics_without_a_setting_of_their_own() -> None:
+    served = begun(min_insync_replicas=3)
+    image, settings = served.cluster.controller.image, served.simulation.options.settings
+    found = {each.name: image.settings_of(each.numbers[0], settings).min_isr for each in served.topics}
+    assert found == {"orders": 2, "audit": 3, "__consumer_offsets": 3}
+    with pytest.raises(UsageError, match="min_insync_replicas is 4; allowed are whole numbers from 0 to 3"):
+        begun(min_insync_replicas=4)
+    with pytest.raises(UsageError, match="factor is decided by the cluster that is served like; leave it out"):
+        begun(factor=2)
+
+
 def test_what_differs_from_the_real_cluster_is_said() -> None:
     assert spec_like(view_of(describe())).notes == (
         "broker 1004 (in no ISR): down here, too",
@@ -191,7 +202,7 @@ def serve(*arguments: str) -> list[str]:
 
 def test_the_command_serves_a_dump_with_a_file_of_racks(tmp_path: Path) -> None:
     (tmp_path / "prod.txt").write_text(describe())
-    (tmp_path / "racks.csv").write_text("".join(f"{broker},{rack}\n" for broker, rack in RACKS.items()))
+    (tmp_path / "racks.csv").write_text("".join(f"{broker},{rack}\n" for broker, rack in {**RACKS, 7: "z"}.items()))
     command = serve("--from", str(tmp_path / "prod.txt"), "--racks", str(tmp_path / "racks.csv"), "--json")
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -203,6 +214,7 @@ def test_the_command_serves_a_dump_with_a_file_of_racks(tmp_path: Path) -> None:
     assert ready["brokers"] == 4
     assert nodes == {1001: "a", 1002: "b", 1003: "c"}
     assert json.loads(out)["findings"] == []
+    assert "note: racks: 1 of 5 brokers of the file are not in the dump (7)" in err
     assert "note: broker 1004 (in no ISR): down here, too" in err
 
 
@@ -213,6 +225,7 @@ def test_the_command_serves_a_dump_with_a_file_of_racks(tmp_path: Path) -> None:
         (("--from", "{dump}", "--brokers", "4"), "--brokers has no effect with --from; leave out one of the two"),
         (("--from", "{dump}", "--at", "5"), "is no metadata log, of which alone moments can be asked"),
         (("--from", "{dump}x"), "cannot be read: no such file or directory"),
+        (("--from", "{dump}", "--topic", "orders"), "topic 'orders' is in prod already; give it once"),
         (("--only", "orders"), "--only has no effect without --from; give both, or neither"),
         (("--from", "{dump}", "--fault", "kill 3 at 5s"), "KILL strikes broker 3; the cluster has brokers 1001, 1002"),
     ],

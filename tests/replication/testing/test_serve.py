@@ -60,12 +60,33 @@ def test_a_fault_is_read(text: str, kind: FaultKind, broker: int, times_ms: tupl
         ("controller-away 1 at 3s", "controller-away strikes no broker"),
         ("kill 2", "is not understood; write for example 'kill 2 at 30s for 10s'"),
         ("kill -1 at 3s", "is not understood"),
+        ("kill 1 at 3s for 0s", "fault 'kill 1 at 3s for 0s' lasts 0 ms; 1 ms or more is allowed"),
+        ("kill 1 at 43200m", "fault 'kill 1 at 43200m' ends after 30 days, which is as long as a cluster runs"),
     ],
 )
 def test_a_fault_that_is_none_is_refused(text: str, words: str) -> None:
     with pytest.raises(UsageError) as refused:
         read_fault(text)
     assert words in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("--topic orders:2 --topic orders:3", "topic 'orders' is given twice"),
+        ("--racks a,b,c,d", "there are 4 racks for 3 brokers; at most as many racks as brokers are allowed"),
+        ("--racks ,", "a rack is ''; wanted is a name, or None for a broker without one"),
+        ("--from a.txt --from b.txt", "--from is given 2 times; give it once"),
+        ("--from a.txt --racks a,b", "--racks 'a,b' is no file; with --from a file is wanted"),
+        ("--topic a:999", "there are 1,003 partitions with those of __consumer_offsets; at most 1,000 are served"),
+        ("--min-insync-replicas 4", "min_insync_replicas is 4; allowed are whole numbers from 0 to 3"),
+    ],
+)
+def test_options_that_cannot_be_are_refused_with_one_sentence_and_status_2(arguments: str, words: str) -> None:
+    command = [sys.executable, "-m", "spark_analysis", "serve", "--port", "0", *arguments.split()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1), done.stderr
+    assert words in done.stderr
 
 
 def test_a_served_cluster_takes_writes_and_says_its_verdict() -> None:
@@ -101,8 +122,11 @@ def test_the_fixture_serves_and_checks_a_cluster(pytester: pytest.Pytester) -> N
 
         def test_that_breaks_an_invariant(kafka_cluster):
             kafka = kafka_cluster(seed=7)
+            kafka.kill(1)
             kafka._served.simulation.checker.findings.append(Finding("I1", 5, 0, "made up"))
     """)
     result = pytester.runpytest("-p", "no:cacheprovider")
     result.assert_outcomes(passed=2, errors=1)
-    result.stdout.fnmatch_lines(["*ClusterBrokenError: *made up*; replay with seed=7"])
+    result.stdout.fnmatch_lines(
+        ["*made up*; in real time seed=7 alone replays no run, and done was: at * ms broker 1 is killed"]
+    )
