@@ -2,18 +2,22 @@
 
 `main(kafka)`, a coroutine function, runs until it returns, at most the given minutes, on the cluster that `CLUSTER` of
 its module describes. A seed is broken by an invariant of the cluster, a record acknowledged with acks=all that is gone
-without an election that the settings allow, or an error that the application raised.
+without an election that the settings allow, or whatever the application raised, SystemExit and UsageError included. A
+seed whose application was cut off is not broken, but proves nothing of what the application checks at its end.
 """
 
 from __future__ import annotations
 
 import asyncio
+import traceback
 from collections.abc import Awaitable, Callable
 from importlib import import_module
+from pathlib import PurePath
 from typing import Any, Final
 
 import attrs
 
+from broker.cli import Terminated
 from broker.errors import UsageError
 from broker.units import MINUTE_MS, SECOND_MS, DurationMs
 from replication.simulation.fault import Fault
@@ -24,7 +28,7 @@ from replication.simulation.run import Outcome
 from replication.testing.cluster_spec import ClusterSpec
 from replication.testing.kafka import Kafka
 from replication.testing.served_cluster import ModelError
-from replication.testing.virtual import VirtualRun
+from replication.testing.virtual import LIMIT_MS, STOP_S, VirtualRun
 
 Main = Callable[[Kafka], Awaitable[Any]]
 FAULT_MS_MEAN: Final = {
@@ -39,6 +43,8 @@ FAULT_MS_MEAN: Final = {
 }
 """The mean time in ms between faults of a kind."""
 _SHRINK_TRIES_MAX: Final = 100
+_OF_THE_USER: Final = (KeyboardInterrupt, Terminated)
+"""What ends the command, not the application."""
 
 
 @attrs.frozen(kw_only=True)
@@ -71,11 +77,14 @@ class AppRun:
 
 @attrs.frozen(kw_only=True)
 class AppOutcome:
-    """Hold the outcome of one seed; `error` is what the application raised, "" for nothing."""
+    """Hold the outcome of one seed; `error` is what the application raised and where, "" for nothing."""
 
     seed: int
     plan: tuple[Fault, ...]
     error: str
+    has_ended: bool
+    """Whether the application returned or raised; False if it was cut off after `minutes`."""
+    minutes: float
     outcome: Outcome
 
     @property
@@ -89,7 +98,15 @@ class AppOutcome:
         parts += [f"BROKEN: {finding}" for finding in self.outcome.findings[:1]]
         lost = lost_text(self.outcome)
         parts += [lost] if lost else []
-        return "; ".join(parts) or "nothing is broken"
+        if self.has_ended:
+            return "; ".join(parts) or "nothing is broken"
+        cut = f"{not_ended_text(self.minutes)}, so what it checks afterwards is open"
+        return "; ".join([*(parts or ["nothing is broken"]), cut])
+
+
+def not_ended_text(minutes: float) -> str:
+    """Return the words for an application that was cut off."""
+    return f"the application did not end within {minutes:g} {'minute' if minutes == 1 else 'minutes'}"
 
 
 def spec_of(name: str) -> ClusterSpec:
@@ -117,32 +134,49 @@ def load_app(name: str) -> Main:
 def run_app(asked: AppRun, plan: tuple[Fault, ...] | None = None) -> AppOutcome:
     """Run one seed, under the faults that it draws if none are given."""
     main, plan = load_app(asked.app), asked.plan() if plan is None else plan
-    run = VirtualRun(asked.with_plan(plan))
-    error = ""
+    run = VirtualRun(asked.with_plan(plan), asked.duration_ms + LIMIT_MS)
+    error, has_ended = "", True
     try:
-        run.complete(_at_most(main, asked.duration_ms / SECOND_MS))
-    except UsageError:
-        raise
+        has_ended = run.complete(_at_most(main, asked.duration_ms / SECOND_MS))
     except ModelError:
         pass  # The outcome has the finding.
-    except Exception as raised:  # Whatever an application raises is its verdict.
-        error = f"{type(raised).__name__}: {' '.join(str(raised).split())}"
-    return AppOutcome(seed=asked.seed, plan=plan, error=error, outcome=run.served.finish())
+    except _OF_THE_USER:
+        raise
+    except BaseException as raised:  # Whatever an application raises is its verdict.
+        error = _raised_text(raised, asked.app.partition(":")[0])
+    outcome = run.served.finish()
+    return AppOutcome(
+        seed=asked.seed, plan=plan, error=error, has_ended=has_ended, minutes=asked.minutes, outcome=outcome
+    )
 
 
-def _at_most(main: Main, seconds: float) -> Main:
-    """Return an application that is cancelled after so many virtual seconds."""
+def _at_most(main: Main, seconds: float) -> Callable[[Kafka], Awaitable[bool]]:
+    """Return an application that is cancelled after so many virtual seconds, and returns whether it was not."""
 
-    async def limited(kafka: Kafka) -> None:
+    async def limited(kafka: Kafka) -> bool:
         task = asyncio.ensure_future(main(kafka))
         done, _ = await asyncio.wait({task}, timeout=seconds)
         if done:
             await task
-        else:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            return True
+        task.cancel()
+        await asyncio.wait({task}, timeout=STOP_S)
+        if task.done() and not task.cancelled():
+            task.exception()  # As it is told to stop, it may raise.
+        return False
 
     return limited
+
+
+def _raised_text(raised: BaseException, module: str) -> str:
+    """Return an exception's class, its text, and where in a module it came from."""
+    text = " ".join(str(raised).split())
+    lines = [
+        f" ({PurePath(frame.f_code.co_filename).name}, line {line})"
+        for frame, line in traceback.walk_tb(raised.__traceback__)
+        if frame.f_globals.get("__name__") == module
+    ]
+    return type(raised).__name__ + (f": {text}" if text else "") + (lines[-1] if lines else "")
 
 
 def shrunk(asked: AppRun, broken: AppOutcome) -> AppOutcome:

@@ -19,19 +19,22 @@ from broker.wording import counted
 from broker.workers import PROCESS_COST, Advance, in_order
 from log.cli.output import progress
 from replication.simulation.plan_file import plan_json
-from replication.testing.app import AppOutcome, AppRun, run_app, shrunk, spec_of
+from replication.testing.app import AppOutcome, AppRun, not_ended_text, run_app, shrunk, spec_of
 
 _HASH_SEED: Final = "PYTHONHASHSEED"
 
 
 def simulate_app(app: str, seed: int, seeds: int, minutes: float, *, shrinks: bool, as_json: bool) -> int:
-    """Run an application for `seeds` seeds from `seed` on; print the broken ones and the count; return the status."""
+    """Run an application for `seeds` seeds from `seed` on; print the broken ones and the count; return the status.
+
+    It is not 0 either if an application did not end, as what it checks at its end was not checked.
+    """
     _fix_hashes()
     logging.lastResort = logging.NullHandler()  # Clients warn of every broker that is away.
     sys.path.insert(0, os.getcwd())
     first = AppRun(app=app, seed=seed, minutes=minutes, spec=spec_of(app))
     asked = [attrs.evolve(first, seed=each) for each in range(seed, seed + seeds)]
-    broken_count = lossy_count = 0
+    broken_count = lossy_count = cut_count = 0
     with progress("Running", seeds, quiet=False, size_min=2) as advance:
         for each, found in zip(
             asked, in_order(_run, asked, cost=lambda _: PROCESS_COST, jobs=None, advance=_nothing), strict=True
@@ -39,13 +42,17 @@ def simulate_app(app: str, seed: int, seeds: int, minutes: float, *, shrinks: bo
             advance(1)
             broken_count += found.is_broken
             lossy_count += bool(found.outcome.durability.lost_by_all)
+            cut_count += not found.has_ended
             if as_json:
                 click.echo(json.dumps(_fields(found)))
-            elif seeds == 1 or found.is_broken or found.outcome.durability.lost_by_all:
+            elif seeds == 1 or found.is_broken or found.outcome.durability.lost_by_all or not found.has_ended:
                 _print(each, found, shrinks=shrinks and found.is_broken)
     if not as_json:
-        click.echo(f"{broken_count} of {counted(seeds, 'seed')} broken, {lossy_count} lost records acknowledged by all")
-    return EXIT_REFUSED if broken_count else 0
+        cut = f"; in {cut_count} {not_ended_text(minutes)}" if cut_count else ""
+        click.echo(
+            f"{broken_count} of {counted(seeds, 'seed')} broken, {lossy_count} lost records acknowledged by all{cut}"
+        )
+    return EXIT_REFUSED if broken_count or cut_count else 0
 
 
 def _run(asked: AppRun, _advance: Advance) -> AppOutcome:
@@ -76,6 +83,7 @@ def _fields(found: AppOutcome) -> dict[str, object]:
         "seed": found.seed,
         "is_broken": found.is_broken,
         "error": found.error,
+        "ended": found.has_ended,
         "findings": [str(finding) for finding in found.outcome.findings],
         "faults": len(found.plan),
         "acknowledged_by_all": report.acked_count,

@@ -18,6 +18,8 @@ from replication.testing.virtual_loop import VirtualLoop, virtual_process
 
 T = TypeVar("T")
 LIMIT_MS: Final = 120 * MINUTE_MS
+STOP_S: Final = 300
+"""How long in s a program may take to close its clients once it was cancelled: some requests' timeouts."""
 
 
 def run_virtual(
@@ -62,9 +64,11 @@ class VirtualRun:
                 asyncio.set_event_loop(loop)
                 return loop.run_until_complete(_as_coroutine(main(self.kafka)))
             finally:
-                _cancel_all(loop)
-                asyncio.set_event_loop(None)
-                loop.close()
+                try:
+                    _cancel_all(loop)
+                finally:
+                    asyncio.set_event_loop(None)
+                    loop.close()
 
 
 async def _as_coroutine(awaitable: Awaitable[T]) -> T:
@@ -77,4 +81,7 @@ def _cancel_all(loop: VirtualLoop) -> None:
     for task in left:
         task.cancel()
     if left:
-        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        ended, _ = loop.run_until_complete(asyncio.wait(left, timeout=STOP_S))
+        for task in ended:
+            if not task.cancelled():
+                task.exception()  # Told to stop, a task may raise.

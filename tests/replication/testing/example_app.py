@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from typing import Final
 
 from aiokafka import AIOKafkaProducer
@@ -41,3 +42,61 @@ async def wrong(kafka: Kafka) -> None:
     while not any("dies" in line for line in kafka.lines):
         await asyncio.sleep(1)
     raise ValueError("a broker\nhas died")
+
+
+async def leaves(_kafka: Kafka) -> None:
+    """End the process, as scripts do."""
+    await asyncio.sleep(1)
+    sys.exit(3)
+
+
+async def leaves_in_a_task(_kafka: Kafka) -> None:
+    """End the process from a task, while the program waits."""
+
+    async def leave() -> None:
+        raise SystemExit(4)
+
+    asyncio.ensure_future(leave())  # noqa: RUF006  # Nobody holds it, which is what many programs do.
+    await asyncio.sleep(60)
+
+
+async def generator_exit(_kafka: Kafka) -> None:
+    """Raise what closes generators."""
+    raise GeneratorExit
+
+
+async def cancelled(_kafka: Kafka) -> None:
+    """Wait for a task that was cancelled."""
+    task = asyncio.ensure_future(asyncio.sleep(60))
+    task.cancel()
+    await task
+
+
+async def asserts(_kafka: Kafka) -> None:
+    """Assert without a text."""
+    await asyncio.sleep(1)
+    wanted: list[str] = []
+    assert wanted
+
+
+async def headless(kafka: Kafka) -> None:
+    """Kill the leader of a partition that has none."""
+    for broker in (0, 1, 2):
+        kafka.kill(broker)
+    await asyncio.sleep(30)
+    kafka.kill_leader("orders", 0)
+
+
+async def late(_kafka: Kafka) -> None:
+    """Assert what is wrong, after three minutes."""
+    await asyncio.sleep(180)
+    raise ValueError("too late to be seen")
+
+
+async def stubborn(_kafka: Kafka) -> None:
+    """Go on when cancelled."""
+    while True:
+        try:
+            await asyncio.sleep(3_600)
+        except asyncio.CancelledError:
+            continue

@@ -12,9 +12,15 @@ import pytest
 from broker.errors import UsageError
 from replication.simulation import Fault, FaultKind
 from replication.testing.app import AppRun, load_app, run_app, shrunk, spec_of
+from tests.replication.testing import example_app
 
 ROOT = Path(__file__).parents[3]
 APPS = "tests.replication.testing.example_app"
+
+
+def at(name: str, further: int) -> str:
+    """Return the place of a line of an example, as verdicts name it."""
+    return f" (example_app.py, line {getattr(example_app, name).__code__.co_firstlineno + further})"
 
 
 def asked(name: str, seed: int = 1, minutes: float = 2) -> AppRun:
@@ -39,9 +45,67 @@ def test_what_breaks_an_application_is_shrunk_to_the_fault_that_does_it() -> Non
     pauses = [Fault(at_ms, FaultKind.PAUSE, broker=0, duration_ms=100) for at_ms in (4_000, 5_000, 12_000)]
     run = asked("wrong")
     found = run_app(run, (*pauses, kill))
-    assert found.line() == "the application raised ValueError: a broker has died"
+    assert found.line() == f"the application raised ValueError: a broker has died{at('wrong', 4)}"
     assert shrunk(run, found).plan == (kill,)
     assert not run_app(asked("wrong", minutes=0.5), tuple(pauses)).is_broken
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("leaves", f"SystemExit: 3{at('leaves', 3)}"),
+        ("leaves_in_a_task", f"SystemExit: 4{at('leaves_in_a_task', 4)}"),
+        ("generator_exit", f"GeneratorExit{at('generator_exit', 2)}"),
+        ("cancelled", f"CancelledError{at('cancelled', 4)}"),
+        ("asserts", f"AssertionError{at('asserts', 4)}"),
+        ("headless", f"UsageError: partition 0 of topic 'orders' has no leader to kill{at('headless', 5)}"),
+    ],
+)
+def test_whatever_an_application_raises_breaks_its_seed_and_names_the_line(name: str, error: str) -> None:
+    found = run_app(asked(name), ())
+    assert (found.is_broken, found.line()) == (True, f"the application raised {error}")
+
+
+@pytest.mark.parametrize("name", ["late", "stubborn"])
+def test_an_application_that_is_cut_off_is_said_not_to_have_ended(name: str) -> None:
+    found = run_app(asked(name), ())
+    cut = "the application did not end within 2 minutes, so what it checks afterwards is open"
+    assert (found.is_broken, found.has_ended) == (False, False)
+    assert found.line() == f"nothing is broken; {cut}"
+
+
+@pytest.mark.deep
+def test_an_application_may_run_longer_than_programs_of_run_virtual() -> None:
+    found = run_app(asked("late", minutes=121), ())
+    assert found.error.startswith("ValueError: too late to be seen")
+    assert not run_app(asked("stubborn", minutes=121), ()).has_ended
+
+
+def simulate(*options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "spark_analysis", "simulate", *options]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.deep
+def test_the_command_names_the_seeds_that_are_broken_and_goes_on() -> None:
+    done = simulate("--app", f"{APPS}:leaves", "--seeds", "2")
+    assert (done.returncode, done.stderr) == (1, "")
+    first, again, second, *_ = done.stdout.splitlines()
+    assert first.startswith("seed 0, ")
+    assert first.endswith(f": the application raised SystemExit: 3{at('leaves', 3)}")
+    assert again == f"  again: brokerside simulate --app {APPS}:leaves --seed 0 --minutes 1"
+    assert second.startswith("seed 1, ")
+    assert done.stdout.endswith("\n2 of 2 seeds broken, 0 lost records acknowledged by all\n")
+
+
+@pytest.mark.deep
+def test_an_application_that_did_not_end_is_no_success() -> None:
+    done = simulate("--app", f"{APPS}:late", "--seeds", "2")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.count("the application did not end within 1 minute") == 3
+    assert done.stdout.splitlines()[-1].endswith("; in 2 the application did not end within 1 minute")
+    found = json.loads(simulate("--app", f"{APPS}:late", "--json").stdout)
+    assert (found["is_broken"], found["ended"]) == (False, False)
 
 
 @pytest.mark.parametrize(
@@ -60,10 +124,9 @@ def test_a_name_that_is_no_application_is_refused(name: str, words: str) -> None
 
 @pytest.mark.deep
 def test_the_command_runs_seeds_side_by_side_and_says_which_are_broken() -> None:
-    command = [sys.executable, "-m", "spark_analysis", "simulate", "--app", f"{APPS}:main", "--seeds", "6"]
-    done = subprocess.run([*command, "--minutes", "2", "--json"], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = simulate("--app", f"{APPS}:main", "--seeds", "6", "--minutes", "2", "--json")
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert [each["seed"] for each in found] == list(range(6))
-    assert done.returncode == int(any(each["is_broken"] for each in found))
+    assert done.returncode == int(any(each["is_broken"] or not each["ended"] for each in found))
     assert all(each["findings"] == [] for each in found)
     assert done.stderr == ""
