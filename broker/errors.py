@@ -29,6 +29,13 @@ class UsageError(BrokersideError):
     """The caller passed something that is never allowed."""
 
 
+class MissingExtraError(UsageError, ImportError):
+    """A library of one of brokerside's extras is not installed."""
+
+    def __init__(self, what: str, library: str, extra: str) -> None:
+        super().__init__(f"{what} needs {library}: pip install 'brokerside[{extra}]'")
+
+
 class InputError(UsageError):
     """A file or text given by the user cannot be used; the error names the place and the value."""
 

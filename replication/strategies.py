@@ -22,11 +22,13 @@ from typing import Final
 
 import attrs
 
+from broker.errors import MissingExtraError
+
 try:
     from hypothesis import given
     from hypothesis import strategies as st
 except ImportError:
-    raise ImportError("replication.strategies needs Hypothesis; install brokerside[strategies]") from None
+    raise MissingExtraError("replication.strategies", "Hypothesis", "strategies") from None
 
 from broker.ids import NO_LEADER, BrokerId
 from broker.units import DurationMs, TimeMs

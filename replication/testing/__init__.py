@@ -30,8 +30,20 @@
 
 from __future__ import annotations
 
-from replication.testing.cluster_spec import ClusterSpec, TopicSpec
-from replication.testing.kafka import ClusterBrokenError, Kafka, Verdict, kafka_cluster
-from replication.testing.virtual import run_virtual
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from replication.testing.cluster_spec import ClusterSpec, TopicSpec
+    from replication.testing.kafka import ClusterBrokenError, Kafka, Verdict, kafka_cluster
+    from replication.testing.virtual import run_virtual
+else:  # These need the extra clients; `brokerside serve --help` does not.
+    _MODULES = {"ClusterSpec": "cluster_spec", "TopicSpec": "cluster_spec", "run_virtual": "virtual"}
+
+    def __getattr__(name: str) -> object:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"replication.testing.{_MODULES.get(name, 'kafka')}"), name)
+
 
 __all__ = ("ClusterBrokenError", "ClusterSpec", "Kafka", "TopicSpec", "Verdict", "kafka_cluster", "run_virtual")

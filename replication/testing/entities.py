@@ -24,11 +24,15 @@ from functools import cache
 from typing import Any, Final
 
 import attrs
-from kio.index import load_request_schema, load_response_schema
-from kio.schema.errors import ErrorCode as WireErrorCode
-from kio.serial import entity_reader, entity_writer
 
-from broker.errors import CorruptDataError
+from broker.errors import CorruptDataError, MissingExtraError
+
+try:
+    from kio.index import load_request_schema, load_response_schema
+    from kio.schema.errors import ErrorCode as WireErrorCode
+    from kio.serial import entity_reader, entity_writer
+except ImportError:
+    raise MissingExtraError("a cluster for real clients", "kio", "clients") from None
 
 FRAME_BYTES_MAX: Final = 100 << 20
 """The largest request: socket.request.max.bytes by default."""

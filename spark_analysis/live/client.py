@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import attrs
 
-from broker.errors import InputError, UsageError
+from broker.errors import InputError, MissingExtraError
 from spark_analysis.live.properties import ClientProperties
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
 T = TypeVar("T")
-EXTRA: Final = "asking a live cluster needs confluent-kafka: pip install 'brokerside[live]'"
 BATCH: Final = 500  # Topics, groups or partitions a request.
 _TEXT_MAX: Final = 300  # Characters of what the library says.
 _GRACE_SECONDS: Final = 2.0  # For the library to report that a request timed out.
@@ -52,7 +51,7 @@ class Asker:
             from confluent_kafka import KafkaException
             from confluent_kafka.admin import AdminClient
         except ImportError:
-            raise UsageError(EXTRA) from None
+            raise MissingExtraError("asking a live cluster", "confluent-kafka", "live") from None
         events: list[Any] = []
         quiet = logging.getLogger("brokerside.librdkafka")
         quiet.addHandler(logging.NullHandler())

@@ -200,7 +200,7 @@ def test_without_hypothesis_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.delitem(sys.modules, "replication.strategies")
     with pytest.raises(ImportError) as refused:
         importlib.import_module("replication.strategies")
-    assert str(refused.value) == "replication.strategies needs Hypothesis; install brokerside[strategies]"
+    assert str(refused.value) == "replication.strategies needs Hypothesis: pip install 'brokerside[strategies]'"
 
 
 # A run from outside.
