@@ -121,10 +121,15 @@ def spec_of(name: str) -> ClusterSpec:
 def load_app(name: str) -> Main:
     """Return the coroutine function `module:function`; raise UsageError if there is none."""
     module_name, _, attribute = name.partition(":")
+    if not all(module_name.split(".")):
+        raise UsageError(f"--app {name!r} names no module; wanted is MODULE:MAIN, such as my_service:main")
     try:
         found = getattr(import_module(module_name), attribute or "main", None)
-    except ImportError as error:
-        raise UsageError(f"--app {name}: {error}") from None
+    except _OF_THE_USER:
+        raise
+    except BaseException as error:  # Whatever a module raises as it is imported; SyntaxError names its place.
+        text = str(error) if isinstance(error, SyntaxError) else _raised_text(error, module_name)
+        raise UsageError(f"--app {name}: {text}") from None
     if found is None or not asyncio.iscoroutinefunction(found):
         raise UsageError(f"--app {name} names no coroutine function; write `async def {attribute or 'main'}(kafka)`")
     main: Main = found

@@ -111,7 +111,7 @@ def test_an_application_that_did_not_end_is_no_success() -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("no.such.module:main", "--app no.such.module:main: No module named 'no'"),
+        ("no.such.module:main", "--app no.such.module:main: ModuleNotFoundError: No module named 'no'"),
         (f"{APPS}:CLUSTER", "names no coroutine function; write `async def CLUSTER(kafka)`"),
         (f"{APPS}:gone", "names no coroutine function; write `async def gone(kafka)`"),
     ],
@@ -120,6 +120,31 @@ def test_a_name_that_is_no_application_is_refused(name: str, words: str) -> None
     with pytest.raises(UsageError) as refused:
         load_app(name)
     assert words in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("import os\nasync def main(kafka:\n", "'(' was never closed (broken_app.py, line 2)"),
+        ("import os\n1 / 0\n", "ZeroDivisionError: division by zero (broken_app.py, line 2)"),
+        ("import sys\nsys.exit(3)\n", "SystemExit: 3 (broken_app.py, line 2)"),
+        ("import none_such\n", "ModuleNotFoundError: No module named 'none_such' (broken_app.py, line 1)"),
+    ],
+)
+def test_what_a_module_raises_when_imported_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, words: str
+) -> None:
+    (tmp_path / "broken_app.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(UsageError) as refused:
+        load_app("broken_app:main")
+    assert str(refused.value) == f"--app broken_app:main: {words}"
+
+
+@pytest.mark.parametrize("name", ["", ":main", ".app:main"])
+def test_a_name_without_a_module_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="names no module; wanted is MODULE:MAIN, such as my_service:main"):
+        load_app(name)
 
 
 @pytest.mark.deep
