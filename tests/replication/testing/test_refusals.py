@@ -90,7 +90,7 @@ def test_a_topic_that_cannot_be_is_refused(given: dict[str, Any], words: str) ->
             "there are 1,004 partitions with those of __consumer_offsets; at most 1,000 are served",
         ),
         (
-            {"topics": {"t": TopicSpec(((0, 1), (1, 3)))}},  # type: ignore[arg-type]
+            {"topics": {"t": TopicSpec(((0, 1), (1, 3)))}},  # type: ignore[arg-type]  # What is refused.
             "partition 1 of topic 't' has a replica on broker 3; brokers are 0 to 2",
         ),
         (
