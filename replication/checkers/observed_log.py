@@ -26,12 +26,13 @@ REMEMBERED_COUNT_MAX: Final = 4_096
 
 @value
 class Entry:
-    """Hold one record: its leader epoch, its value, and its producer's id and sequence."""
+    """Hold one record: its leader epoch, its value, and its producer's id, sequence and epoch."""
 
     epoch: int
     value: int
     producer_id: int = -1
     sequence: int = -1
+    producer_epoch: int = 0
 
 
 Identify: TypeAlias = Callable[[int, int, bytes], int]
@@ -53,10 +54,11 @@ class LogChange:
 
 @value
 class Last:
-    """Hold a producer's last sequence number in a log, and its offset."""
+    """Hold a producer's last sequence number in a log, its offset, and the producer's epoch."""
 
     sequence: int
     offset: int
+    epoch: int = 0
 
 
 @value
@@ -105,13 +107,13 @@ class Decoder:
         return found
 
     def _decoded(self, data: bytes) -> tuple[Entry, ...]:
-        (_, _, epoch, _, _, attributes, _, _, _, producer_id, _, sequence, count) = HEADER.unpack_from(data)
+        (_, _, epoch, _, _, attributes, *_, producer, producer_epoch, sequence, count) = HEADER.unpack_from(data)
         if self._identify is not None:
             entries = _entries_of(data, self._identify)
         elif attributes & CODEC_MASK or count != 1:
             entries = _entries_of(data, _number)
         else:
-            entries = (Entry(epoch, _value_of_one(data), producer_id, sequence),)
+            entries = (Entry(epoch, _value_of_one(data), producer, sequence, producer_epoch),)
         if len(self._remembered) >= REMEMBERED_COUNT_MAX:
             self._remembered.clear()
         self._remembered[data] = entries
@@ -133,6 +135,7 @@ def _entries_of(data: bytes, identify: Identify) -> tuple[Entry, ...]:
             identify(batch.partition_leader_epoch, record.offset, record.value or b""),
             batch.producer_id,
             record.sequence,
+            batch.producer_epoch,
         )
         for record in records
     )

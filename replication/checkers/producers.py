@@ -2,7 +2,7 @@
 
 It is kept for each log alone, record by record, and truncated with the log; so it says what a leader may accept, what
 it must not refuse, and what a log must know after it was cut or opened again. A producer whose last record lies below
-the log start may be forgotten. Clients use no epoch but 0.
+the log start may be forgotten.
 
 Source: Kafka storage ProducerStateManager, ProducerAppendInfo and UnifiedLog.analyzeAndValidateProducerState, 4.4.0;
 KIP-98, KIP-360.
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from broker.ids import ProducerId
+from broker.ids import INT32_MAX, ProducerId
 from replication.checkers.observed_log import Entry, Last, LogChange, ObservedLog
 
 NO_SEQUENCE: Final = -1
@@ -59,9 +59,17 @@ def _followed(observed: ObservedLog, begin: int, end: int) -> Iterator[str]:
         if entry.producer_id < 0:
             continue
         last = producers.get(entry.producer_id)
-        if last is not None and entry.sequence != last.sequence + 1 and last.offset >= start and offset not in gaps:
+        if last is not None and not _follows(entry, last) and last.offset >= start and offset not in gaps:
             yield f"sequence {entry.sequence} of producer {entry.producer_id} at {offset} after {last}"
-        producers[entry.producer_id] = Last(entry.sequence, _FORGOTTEN if offset in gaps else offset)
+        place = _FORGOTTEN if offset in gaps else offset
+        producers[entry.producer_id] = Last(entry.sequence, place, entry.producer_epoch)
+
+
+def _follows(entry: Entry, last: Last) -> bool:
+    """Return whether a record follows its producer's last one: a newer epoch begins at 0, after INT32_MAX comes 0."""
+    if entry.producer_epoch != last.epoch:
+        return entry.producer_epoch > last.epoch and entry.sequence == 0
+    return entry.sequence == (0 if last.sequence == INT32_MAX else last.sequence + 1)
 
 
 def must_accept(producers: Mapping[int, Last], entry: Entry, start: int) -> bool:
@@ -69,4 +77,4 @@ def must_accept(producers: Mapping[int, Last], entry: Entry, start: int) -> bool
     last = producers.get(entry.producer_id)
     if last is None:
         return start == 0
-    return last.offset >= start and entry.sequence == last.sequence + 1
+    return last.offset >= start and _follows(entry, last)

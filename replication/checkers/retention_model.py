@@ -177,7 +177,13 @@ class BatchReader:
         records = tuple(
             Held(
                 record.offset,
-                Entry(batch.partition_leader_epoch, identity_of(record), batch.producer_id, record.sequence),
+                Entry(
+                    batch.partition_leader_epoch,
+                    identity_of(record),
+                    batch.producer_id,
+                    record.sequence,
+                    batch.producer_epoch,
+                ),
                 record.key or NO_KEY,
                 record.value is None,
                 record.timestamp,

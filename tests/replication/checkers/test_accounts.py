@@ -105,5 +105,8 @@ def test_a_producer_goes_on_from_its_last_record_in_the_log() -> None:
     assert must_accept(known, Entry(0, 1, 7, 5), 0)
     assert not must_accept(known, Entry(0, 1, 7, 4), 0)
     assert not must_accept(known, Entry(0, 1, 7, 5), 11), "it may be forgotten"
+    assert must_accept(known, Entry(0, 1, 7, 0, 1), 0), "a newer epoch begins at 0"
+    assert not must_accept(known, Entry(0, 1, 7, 5, 1), 0), "a newer epoch begins at 0"
+    assert must_accept({7: Last(2**31 - 1, 10, 1)}, Entry(0, 1, 7, 0, 1), 0), "numbers wrap"
     assert must_accept(known, Entry(0, 1, 8, 3), 0)
     assert not must_accept(known, Entry(0, 1, 8, 3), 1), "its records may have been deleted"
