@@ -53,19 +53,19 @@ def unfounded(node: NodeView, message: Message, out: Outbox, settings: Partition
         yield from _refused_write(node, role, message, out, settings)
         return
     if isinstance(message, Fetch):
-        told = [each for _, each in out.sent if isinstance(each, FetchResponse) and each.number == message.number]
-        fetched = told[0].answer if told else _HELD
+        responses = [each for _, each in out.sent if isinstance(each, FetchResponse) and each.number == message.number]
+        fetched = responses[0].answer if responses else _HELD
         if wrong := _wrong_fetch(node.role, role, message, fetched, settings):
-            yield f"broker {node.broker} answers {_told(fetched.error)}, {wrong}"
+            yield f"broker {node.broker} answers {_shown(fetched.error)}, {wrong}"
         return
     for _, answer in out.sent:
         if isinstance(answer, ConsumerFetchResponse) and isinstance(message, ConsumerFetch):
             wrong = _wrong_read(role, message, answer.error, settings)
             if wrong:
-                yield f"broker {node.broker} answers {_told(answer.error)}, {wrong}"
+                yield f"broker {node.broker} answers {_shown(answer.error)}, {wrong}"
 
 
-def _told(error: ErrorCode) -> str:
+def _shown(error: ErrorCode) -> str:
     return "a fetch" if error is _NONE else f"{error.name} to a fetch"
 
 

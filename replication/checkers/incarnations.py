@@ -47,7 +47,7 @@ Broken = tuple[str, str]
 
 @attrs.define
 class _Session:
-    """What is known of a broker's last incarnation: when it was heard, and the state it was told."""
+    """Hold a broker's last incarnation: its last heartbeat and the state in the controller's last response."""
 
     incarnation: str
     registered_offset: int

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from broker.ids import INT32_MAX, ProducerId
+from broker.ids import ProducerId
+from log.record import increment_sequence
 from replication.checkers.observed_log import Entry, Last, LogChange, ObservedLog
 
 NO_SEQUENCE: Final = -1
@@ -66,10 +67,10 @@ def _followed(observed: ObservedLog, begin: int, end: int) -> Iterator[str]:
 
 
 def _follows(entry: Entry, last: Last) -> bool:
-    """Return whether a record follows its producer's last one: a newer epoch begins at 0, after INT32_MAX comes 0."""
+    """Return whether a record follows its producer's last one; a newer producer epoch begins at sequence 0."""
     if entry.producer_epoch != last.epoch:
         return entry.producer_epoch > last.epoch and entry.sequence == 0
-    return entry.sequence == (0 if last.sequence == INT32_MAX else last.sequence + 1)
+    return entry.sequence == increment_sequence(last.sequence, 1)
 
 
 def must_accept(producers: Mapping[int, Last], entry: Entry, start: int) -> bool:

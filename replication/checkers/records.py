@@ -31,6 +31,7 @@ from replication.roles.messages import (
     PartitionRecord,
     PartitionRemoved,
 )
+from replication.roles.metadata import with_own
 from replication.rules.partition import BrokerStatus, PartitionState
 from replication.rules.settings import PartitionSettings
 
@@ -66,14 +67,6 @@ class RecordReader:
     def settings_of(self, partition: int) -> PartitionSettings:
         """Return a partition's settings: its topic's own, or those that hold for all."""
         return self._own_settings.get(partition, self._settings)
-
-    def _configure(self, record: ConfigRecord) -> None:
-        common = self._settings
-        self._own_settings[record.partition] = attrs.evolve(
-            common,
-            min_isr=common.min_isr if record.min_isr is None else record.min_isr,
-            unclean_election=common.unclean_election if record.unclean_election is None else record.unclean_election,
-        )
 
     @property
     def brokers(self) -> Mapping[BrokerId, BrokerStatus]:
@@ -112,7 +105,7 @@ class RecordReader:
             record = log[self.offset]
             self.offset += 1
             if isinstance(record, ConfigRecord):
-                self._configure(record)
+                self._own_settings[record.partition] = with_own(self._settings, record)
                 continue
             if isinstance(record, PartitionRemoved):
                 del self._partitions[record.partition]

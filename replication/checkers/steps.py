@@ -366,7 +366,7 @@ class StepChecker:
                     self._check_shown(cluster, reference, offset, shown)
 
     def _repeats(self, node: NodeView, message: Message, out: Outbox) -> bool:
-        """Return whether a fetch is the same as the one before it, of a log that is as it was, and is accepted.
+        """Return whether a follower repeats an accepted fetch of an unchanged log.
 
         An idle follower sends it again and again, the same value.
         """

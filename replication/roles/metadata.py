@@ -55,10 +55,13 @@ class MetadataImage:
     def settings_of(self, partition: int, settings: PartitionSettings) -> PartitionSettings:
         """Return a partition's settings, where `settings` are those of the brokers."""
         own = self.configs.get(partition)
-        if own is None:
-            return settings
-        return attrs.evolve(
-            settings,
-            min_isr=settings.min_isr if own.min_isr is None else own.min_isr,
-            unclean_election=settings.unclean_election if own.unclean_election is None else own.unclean_election,
-        )
+        return settings if own is None else with_own(settings, own)
+
+
+def with_own(settings: PartitionSettings, own: ConfigRecord) -> PartitionSettings:
+    """Return the settings of the brokers with those that the partition's topic has of its own."""
+    return attrs.evolve(
+        settings,
+        min_isr=settings.min_isr if own.min_isr is None else own.min_isr,
+        unclean_election=settings.unclean_election if own.unclean_election is None else own.unclean_election,
+    )

@@ -47,7 +47,7 @@ Rows = list[int]
 
 @attrs.frozen
 class Likeness:
-    """Hold the cluster to serve, and in sentences what of it is not as in the real one."""
+    """Hold the description of the cluster to serve, and sentences on what differs from the real one."""
 
     spec: ClusterSpec
     notes: tuple[str, ...]

@@ -62,7 +62,7 @@ class ModelError(RuntimeError):
 
 
 def _identity(epoch: int, offset: int, octets: bytes) -> int:
-    """Return what tells a record from others with the same bytes: of one leader epoch, no two have one offset."""
+    """Return a 64-bit identity of a record in its partition: by leader epoch, offset and value."""
     return int.from_bytes(blake2b(b"%d %d " % (epoch, offset) + octets, digest_size=8).digest(), "big")
 
 
