@@ -78,7 +78,7 @@ class Known:
         for broker, path, count in self.dead_dirs[:_NAMED_MAX]:
             what = "" if count is None else f", and {counted(count, 'replica')} of the broker with it"
             found.append(f"broker {broker}: log directory {path} is offline{what}")
-        found += self.racks_lines()
+        found += self.racks_lines("; one counts where --add names it")
         taken, unknown = self.sizes["taken_replica_count"], self.sizes["unknown_replica_count"]
         measured = self.sizes["known_replica_count"] - taken
         if measured and (taken or unknown):
@@ -88,14 +88,17 @@ class Known:
             )
         return tuple(found)
 
-    def racks_lines(self) -> list[str]:
-        """Return what a file of racks lacks, and which of its brokers are not in the dump."""
+    def racks_lines(self, adding: str = "") -> list[str]:
+        """Return what a file of racks lacks, and which of its brokers are not in the dump.
+
+        `adding` says where such a broker counts, by a command that can add brokers.
+        """
         found = [] if self.racks_missing is None else [f"racks: {self.racks_missing}"]
         if self.unlisted_racks:
             named = [str(number) for number in self.unlisted_racks[:_NAMED_MAX]]
             found.append(
                 f"racks: {len(self.unlisted_racks)} of {counted(self.racks_given_count, 'broker')} of the file are "
-                f"not in the dump ({listed(named, len(self.unlisted_racks))}); one counts where --add names it"
+                f"not in the dump ({listed(named, len(self.unlisted_racks))}){adding}"
             )
         return found
 

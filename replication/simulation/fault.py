@@ -46,7 +46,7 @@ HELD_KINDS: Final = (
 """The messages that a HOLD may hold, chosen by `choice`."""
 
 
-_AT_ONCE: Final = frozenset(
+AT_ONCE: Final = frozenset(
     {
         FaultKind.CLOCK_JUMP,
         FaultKind.CONTROLLER_FAILOVER,
@@ -173,7 +173,7 @@ class Fault:
             words.append(HELD_KINDS[self.choice % len(HELD_KINDS)])
         if self.kind is FaultKind.CLOCK_JUMP:
             words.append(f"by {self.choice} ms")
-        elif self.kind not in _AT_ONCE:
+        elif self.kind not in AT_ONCE:
             words.append(f"for {self.duration_ms} ms")
         if self.kind in _CHOOSING:
             words.append(f"(choice {self.choice})")

@@ -9,6 +9,7 @@ Source: ours; TigerBeetle's VOPR limits losses for the same purpose.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
@@ -72,6 +73,8 @@ class FaultInjector:
         """How often a broker lost records."""
         self.struck: Counter[tuple[FaultKind, str]] = Counter()
         """How often a fault of each kind struck a leader, a follower, a broker that is neither, or none."""
+        self.on_strike: Callable[[Fault, bool], None] = _ignore
+        """Called with each fault when its time has come, and with whether it took effect."""
         self._watches = False
         for fault in plan:
             self.inject(fault)
@@ -126,13 +129,26 @@ class FaultInjector:
     def _strike(self, fault: Fault) -> None:
         if self.is_over:
             return
+        trace = self._cluster.trace
+        found = self._aimed(fault)
+        before = trace.line_count
+        if found is not None:
+            self._apply(found)
+        if fault.kind not in _TARGETED:
+            self.on_strike(fault, trace.line_count > before)
+
+    def _aimed(self, fault: Fault) -> Fault | None:
+        """Return a fault with the broker that it strikes by now, None if it is aimed at nobody."""
+        if fault.aim is None:
+            return fault
+        broker = self._aimed_at(fault.aim)
+        if broker == NO_LEADER:
+            self._trace_line(f"{fault.kind.name} strikes nobody: nobody is {aim_text(fault.aim)}")
+            return None
+        return attrs.evolve(fault, target=broker, aim=None)
+
+    def _apply(self, fault: Fault) -> None:
         kind, cluster = fault.kind, self._cluster
-        if fault.aim is not None:
-            broker = self._aimed_at(fault.aim)
-            if broker == NO_LEADER:
-                self._trace_line(f"{kind.name} strikes nobody: nobody is {aim_text(fault.aim)}")
-                return
-            fault = attrs.evolve(fault, target=broker, aim=None)
         self.struck[kind, self._struck_role(fault)] += 1
         if kind in _ENDS:
             self._end(BrokerId(fault.target), kind, fault.duration_ms)
@@ -338,7 +354,12 @@ class FaultInjector:
             return
         self._armed.remove(fault)
         self._trace_line(f"broker {node}: {fault.kind.value}")
+        self.on_strike(fault, True)
         self._end(role.broker, FaultKind.POWER_LOSS if fault.choice % 2 else FaultKind.KILL, fault.duration_ms)
 
     def _trace_line(self, text: str) -> None:
         self._cluster.trace.line(self._cluster.now_ms, text)
+
+
+def _ignore(_fault: Fault, _is_effective: bool) -> None:
+    pass

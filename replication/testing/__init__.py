@@ -5,6 +5,7 @@
 - serve_options: Read its topics and faults in words.
 - serve_spec: Make a cluster's description from its options.
 - like: Describe a cluster that is like a real one, without its records.
+- fault_watch: Say when each fault strikes and is over, and count those that struck.
 - cluster_spec: Describe a cluster to serve: `ClusterSpec`.
 - kafka: Hand a cluster to a test: ask it, break it, look at what it holds; `kafka_cluster`.
 - virtual: Run an asyncio program against a cluster on virtual time; `run_virtual`.

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import json
 import signal
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
+from typing import TYPE_CHECKING
 
+import attrs
 import click
 
 from broker.cli import EXIT_REFUSED, takes
@@ -22,8 +25,15 @@ from broker.wording import counted
 from replication.simulation.options import BROKER_COUNT_MAX
 from replication.simulation.report import verdict_line
 from replication.simulation.run import Outcome
+from replication.testing.fault_watch import FaultNotice
 from replication.testing.serve_options import FAULT_NAMES, ServeOptions
 from replication.testing.topics import PORT_MAX
+
+if TYPE_CHECKING:
+    from replication.testing.cluster_spec import ClusterSpec
+
+Events = SimpleQueue[FaultNotice | None]
+"""What the server has to tell; None ends it."""
 
 
 def _only_one(_context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> str | None:
@@ -89,7 +99,12 @@ def _only_one(_context: click.Context, option: click.Parameter, values: tuple[st
 @seed_option()
 @idle_beside("--from", "--brokers", "--replication-factor")
 @idle_without("--from", "--only", "--cluster", "--at", "--partial")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object when ready, and one as the verdict.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print a JSON object a line: when ready, for each fault as it strikes and is over, and as the verdict.",
+)
 @takes(ServeOptions)
 def serve(options: ServeOptions) -> int:
     """Serve a simulated cluster to any Kafka client, on ports of 127.0.0.1, until Ctrl-C.
@@ -97,6 +112,7 @@ def serve(options: ServeOptions) -> int:
     Replication, elections and groups are those of Kafka; the checkers of the
     simulation run all the while. Ctrl-C ends the faults, lets the cluster
     recover and prints the verdict: status 0 if no invariant broke, 1 otherwise.
+    Each fault is reported when it strikes and when it is over.
     Transactions, ACLs, share groups, SASL and TLS are not served.
 
     \b
@@ -106,35 +122,47 @@ def serve(options: ServeOptions) -> int:
       brokerside serve --topic orders:6 --fault 'kill 2 at 30s for 10s'
       brokerside serve --from prod.txt --racks racks.csv --only 'orders*'
     """
-    outcome = _serve_until_stopped(options)
-    click.echo(json.dumps(_fields(outcome)) if options.as_json else f"\n{verdict_line(outcome)}")
-    return EXIT_REFUSED if outcome.is_broken else 0
-
-
-def _serve_until_stopped(options: ServeOptions) -> Outcome:
-    """Serve, print where, wait for a signal, and return the outcome."""
     # Late: the wire formats are an extra, and take half a second to load.
-    from replication.testing.kafka import Kafka
     from replication.testing.serve_spec import spec_of
-    from replication.testing.sockets import SocketServer
 
     spec = spec_of(options, _view(options))
-    server = SocketServer(spec)
-    with _stopped_by_signals() as stopped:
-        try:
-            server.start()
-        except OSError as error:
-            raise UsageError(f"cannot listen: {error.strerror}; --port 0 takes free ports") from None
-        servers = Kafka(server.served, server.call).bootstrap_servers
-        if options.as_json:
-            click.echo(json.dumps({"bootstrap_servers": servers, "brokers": spec.brokers, "seed": spec.seed}))
-        else:
-            click.echo(f"bootstrap servers: {servers}")
-            click.echo(f"{counted(len(spec.topics), 'topic')} of {counted(spec.brokers, 'broker')}; Ctrl-C ends")
-        server.on_failure = stopped.set
-        stopped.wait()
+    with _signals() as events:
+        # A further signal is taken and changes nothing: the verdict is on its way.
+        ended = _serve_until_stopped(spec, events, as_json=options.as_json)
+        click.echo(json.dumps(_fields(ended)) if options.as_json else f"\n{_verdict(ended)}")
+    return EXIT_REFUSED if ended.outcome.is_broken else 0
+
+
+@attrs.frozen
+class _Ended:
+    """Hold the outcome of a cluster that was served, and how many faults of its plan struck."""
+
+    outcome: Outcome
+    struck_count: int
+
+
+def _serve_until_stopped(spec: ClusterSpec, events: Events, *, as_json: bool) -> _Ended:
+    """Serve, print where and what strikes, wait for a signal, and return the outcome."""
+    from replication.testing.kafka import Kafka
+    from replication.testing.sockets import SocketServer
+
+    server = SocketServer(spec, on_fault=events.put)
+    try:
+        server.start()
+    except OSError as error:
+        raise UsageError(f"cannot listen: {error.strerror}; --port 0 takes free ports") from None
+    server.on_failure = partial(events.put, None)
+    servers = Kafka(server.served, server.call).bootstrap_servers
+    if as_json:
+        ready = {"bootstrap_servers": servers, "brokers": spec.brokers, "seed": spec.seed}
+        click.echo(json.dumps({"event": "ready", **ready}))
+    else:
+        click.echo(f"bootstrap servers: {servers}")
+        click.echo(f"{counted(len(spec.topics), 'topic')} of {counted(spec.brokers, 'broker')}; Ctrl-C ends")
+    while (notice := events.get()) is not None:
+        click.echo(json.dumps(notice.fields()) if as_json else str(notice))
     server.stop()
-    return server.served.finish()
+    return _Ended(server.served.finish(), server.served.faults.struck_count)
 
 
 def _view(options: ServeOptions) -> ClusterView | None:
@@ -152,27 +180,41 @@ def _view(options: ServeOptions) -> ClusterView | None:
 
 
 @contextmanager
-def _stopped_by_signals() -> Iterator[threading.Event]:
-    """Let SIGINT and SIGTERM set an event instead of ending the process."""
-    stopped = threading.Event()
+def _signals() -> Iterator[Events]:
+    """Let SIGINT and SIGTERM put None into a queue instead of ending the process."""
+    events: Events = SimpleQueue()
     numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, lambda *_: stopped.set()) for number in numbers]
+    before = [signal.signal(number, lambda *_: events.put(None)) for number in numbers]
     try:
-        yield stopped
+        yield events
     finally:
         for number, handler in zip(numbers, before, strict=True):
             signal.signal(number, handler)
 
 
-def _fields(outcome: Outcome) -> dict[str, object]:
+def _verdict(ended: _Ended) -> str:
+    """Return the verdict in a line, with how many faults struck where any were given."""
+    count = len(ended.outcome.plan)
+    if not count:
+        return verdict_line(ended.outcome)
+    never = count - ended.struck_count
+    struck = f"{ended.struck_count} of {counted(count, 'fault')} struck" + (f", {never} never did" if never else "")
+    return f"{verdict_line(ended.outcome)}; {struck}"
+
+
+def _fields(ended: _Ended) -> dict[str, object]:
+    outcome = ended.outcome
     report = outcome.durability
     return {
+        "event": "verdict",
         "is_broken": outcome.is_broken,
         "findings": [str(finding) for finding in outcome.findings],
         "acknowledged_by_all": report.acked_count,
         "lost_by_all": len(report.lost_by_all),
         "acknowledged_by_one": report.acked_by_one_count,
         "lost_by_one": len(report.lost_by_one),
+        "faults": len(outcome.plan),
+        "faults_struck": ended.struck_count,
         "simulated_ms": outcome.simulated_ms,
         "digest": outcome.digest,
     }

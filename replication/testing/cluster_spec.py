@@ -187,6 +187,7 @@ class ClusterSpec:
             "offsets.topic.num.partitions": str(self.partition_count(OFFSETS_TOPIC)),
             "offsets.topic.replication.factor": str(self.replication_factor),
             "process.roles": "broker",
+            "group.consumer.migration.policy": "disabled",
             "log.dirs": LOG_DIRECTORY,
         }
         defaults = configs_api.named(Scope.BROKER)

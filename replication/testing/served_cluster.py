@@ -39,11 +39,11 @@ from replication.roles.states.lifecycle import LifecycleState
 from replication.rules.produce import Fate
 from replication.simulation.cluster import Cluster
 from replication.simulation.disks import let_disks_fail
-from replication.simulation.options import WALL_CLOCK_MS
 from replication.simulation.run import Outcome, Simulation
 from replication.testing import configs_api
 from replication.testing.cluster_spec import ClusterSpec, TopicSpec
 from replication.testing.connection import Connection, Interference, Sink
+from replication.testing.fault_watch import FaultWatch, OnNotice, discard
 from replication.testing.gateway import Endpoint, Gateway, NoteResponse, Shared
 from replication.testing.served import HANDLERS
 from replication.testing.topics import OFFSETS_TOPIC, PARTITION_COUNT_MAX, Topic, Topics, directory_name, visible
@@ -69,7 +69,7 @@ def _identity(epoch: int, offset: int, octets: bytes) -> int:
 class ServedCluster:
     """Hold a running cluster and its connections."""
 
-    def __init__(self, spec: ClusterSpec) -> None:
+    def __init__(self, spec: ClusterSpec, on_fault: OnNotice = discard) -> None:
         self.spec = spec
         self.interference = Interference()
         self.gateways: dict[BrokerId, Gateway] = {}
@@ -103,6 +103,8 @@ class ServedCluster:
         self.connections: dict[Connection, None] = {}
         """The open connections, in the order in which they were opened."""
         self.simulation = Simulation(spec.options(), spec.faults, extension=_Joined(self))
+        self.faults = FaultWatch(self.cluster, self.simulation.fault_injector, on_fault)
+        """What has become of the faults of the plan."""
         self.simulation.checker.decoder = Decoder(_identity)
         for node in self.cluster.nodes.values():
             node.on_end = partial(self._break_connections, node.broker)
@@ -313,7 +315,10 @@ class ServedCluster:
         self._hosted_count += 1
         entropy = SplitMix64(derive(self.spec.seed, _HOSTED_STREAM, self._hosted_count))
         options = HostedRoleOptions(
-            layout=self.topics, service=self._service, load_ms_max=_LOAD_MS_MAX, wall_clock_ms=WALL_CLOCK_MS
+            layout=self.topics,
+            service=self._service,
+            load_ms_max=_LOAD_MS_MAX,
+            wall_clock_ms=self.spec.wall_clock_ms,
         )
         made = self._coordinators[host.broker] = HostedCoordinator(host, options, self._clock, entropy)
         return made

@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from replication.testing.cluster_spec import ClusterSpec
+from replication.testing.fault_watch import OnNotice, discard
 from replication.testing.served_cluster import ModelError, ServedCluster
 from replication.testing.server_end import ServerEnd
 
@@ -30,8 +31,9 @@ T = TypeVar("T")
 class SocketServer:
     """Serve one cluster from a thread; `start` returns when the brokers listen."""
 
-    def __init__(self, spec: ClusterSpec) -> None:
+    def __init__(self, spec: ClusterSpec, on_fault: OnNotice = discard) -> None:
         self._spec = spec
+        self._on_fault = on_fault
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="brokerside", daemon=True)
         self._servers: list[asyncio.Server] = []
@@ -62,7 +64,7 @@ class SocketServer:
             self._servers.append(server)
             ports.append(server.sockets[0].getsockname()[1])
         self._spec = attrs.evolve(self._spec, ports=tuple(ports), wall_clock_ms=round(time.time() * _SECOND_MS))
-        self.served = ServedCluster(self._spec)
+        self.served = ServedCluster(self._spec, self._on_fault)
         self.served.begin()
         loop.set_exception_handler(lambda _, context: self.note(str(context.get("exception") or context["message"])))
         for server in self._servers:

@@ -23,7 +23,6 @@ from typing import Any, Final, NoReturn, TypeVar
 from unittest import mock
 
 from broker.errors import UsageError
-from replication.simulation.options import WALL_CLOCK_MS
 from replication.testing.served_cluster import ServedCluster
 
 TURN_S: Final = 1e-6
@@ -76,7 +75,7 @@ class VirtualLoop(base_events.BaseEventLoop):
 
     def wall_s(self) -> float:
         """Return what `time.time` shows: the clock of the brokers in s."""
-        return WALL_CLOCK_MS / _SECOND_MS + self._now_s
+        return self.served.spec.wall_clock_ms / _SECOND_MS + self._now_s
 
     def create_future(self) -> VirtualFuture:
         """Return a future that hashes by number."""

@@ -214,7 +214,7 @@ def test_the_command_serves_a_dump_with_a_file_of_racks(tmp_path: Path) -> None:
     assert ready["brokers"] == 4
     assert nodes == {1001: "a", 1002: "b", 1003: "c"}
     assert json.loads(out)["findings"] == []
-    assert "note: racks: 1 of 5 brokers of the file are not in the dump (7)" in err
+    assert "note: racks: 1 of 5 brokers of the file are not in the dump (7)\n" in err
     assert "note: broker 1004 (in no ISR): down here, too" in err
 
 

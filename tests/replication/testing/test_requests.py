@@ -47,3 +47,19 @@ def test_a_topic_that_is_only_validated_has_an_id() -> None:
     answer = asked(end, 0, "CreateTopics", topics=[topic], timeout=1_000, validate_only=True)
     assert answer["topics"][0]["error_code"] == "none"
     assert answer["topics"][0]["topic_id"].version == 4
+
+
+def test_coordinators_go_by_the_clock_of_the_cluster() -> None:
+    """The record of a committed offset has the time that the brokers' clocks show."""
+    served = ServedCluster(ClusterSpec(topics={"t": 1}, wall_clock_ms=1_900_000_000_000))
+    served.begin()
+    end = Simulated(served)
+    found = asked(end, 0, "FindCoordinator", key_type=0, coordinator_keys=["g"])["coordinators"][0]
+    partition = {"partition_index": 0, "committed_offset": 5, "committed_leader_epoch": -1, "committed_metadata": ""}
+    commit = {"generation_id_or_member_epoch": -1, "member_id": "", "group_instance_id": None}
+    topics = [{"name": "t", "partitions": [partition]}]
+    before_ms = served.spec.wall_clock_ms + served.now_ms
+    asked(end, found["node_id"], "OffsetCommit", group_id="g", topics=topics, **commit)
+    number = served.topics.of_group("g")
+    (record,) = served.records(*served.topics.place_of(number))
+    assert before_ms <= record.timestamp <= served.spec.wall_clock_ms + served.now_ms

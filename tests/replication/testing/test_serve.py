@@ -110,6 +110,43 @@ def test_a_served_cluster_takes_writes_and_says_its_verdict() -> None:
     assert (verdict["acknowledged_by_all"], verdict["lost_by_all"]) == (5, 0)
 
 
+def test_faults_are_reported_and_counted_and_a_second_signal_keeps_the_verdict() -> None:
+    """Broker 1 is down when it is to be killed again; the last fault is due after the end."""
+    command = [sys.executable, "-m", "spark_analysis", "serve", "--port", "0", "--json"]
+    for fault in ("kill 1 at 5s for 1s", "kill 1 at 5500ms for 1s", "slow 2 at 5500ms for 1s", "kill 0 at 9m"):
+        command += ["--fault", fault]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        lines = [json.loads(process.stdout.readline()) for _ in range(6)]
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGINT)
+        verdict = json.loads(process.stdout.readline())
+    assert [each["event"] for each in lines] == ["ready", *["fault"] * 5]
+    assert [(each["at_ms"], each["kind"], each["broker"], each["state"]) for each in lines[1:]] == [
+        (5_000, "kill", 1, "struck"),
+        (5_500, "kill", 1, "no_effect"),
+        (5_500, "slow", 2, "struck"),
+        (6_000, "kill", 1, "over"),
+        (6_500, "slow", 2, "over"),
+    ]
+    assert (process.returncode, verdict["event"], verdict["is_broken"]) == (0, "verdict", False)
+    assert (verdict["faults"], verdict["faults_struck"]) == (4, 2)
+
+
+def test_the_verdict_counts_the_faults_that_struck() -> None:
+    command = [sys.executable, "-m", "spark_analysis", "serve", "--port", "0"]
+    for fault in ("kill 1 at 5s", "kill 0 at 9m"):
+        command += ["--fault", fault]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(3)]
+        process.send_signal(signal.SIGINT)
+        verdict = process.stdout.read()
+    assert lines[2] == "     5000 ms  the fault strikes: at 5000 ms KILL broker 1 for 10000 ms\n"
+    assert verdict == "\nnothing is broken; 1 of 2 faults struck, 1 never did\n"
+
+
 def test_the_fixture_serves_and_checks_a_cluster(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("""
         import pytest
