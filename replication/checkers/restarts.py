@@ -4,7 +4,8 @@ What must be there is what was last seen of the log, and the high watermarks as 
 - A process that was killed loses nothing that it has written; one that lost power only what lies above the recovery
   point. A log ends where it ended, or there.
 - After a clean stop log start and high watermark are the last ones, and all is flushed. After another end the high
-  watermark is between the one checkpointed last and the last one; the recovery point is not above the last one.
+  watermark is the one checkpointed last, within the log, or above it and not above the last one (a cut lowers the last
+  one only); the recovery point is not above the last one.
 - A disk that was emptied, and a replica that was moved away or whose directory has failed, are not looked at.
 
 A leader may have raised the high watermark by the time of the look.
@@ -57,7 +58,7 @@ class RestartChecker:
             yield f"{name} has a log up to {end}; it ended at {last_end}, flushed up to {last.recovery_point}"
         high, least = log.high_watermark, max(min(checkpointed, end), log.log_start_offset)
         is_leader = leader_role(node, partition) is not None
-        if high < least or (high > max(last.high_watermark, log.log_start_offset) and not is_leader):
+        if high < least or (high > max(last.high_watermark, least) and not is_leader):
             yield f"{name} has the high watermark {high}; checkpointed was {checkpointed}, known {last.high_watermark}"
         if is_clean and log.log_start_offset != last.log_start_offset:
             yield f"{name} has a log from {log.log_start_offset} on; it began at {last.log_start_offset}"

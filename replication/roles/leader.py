@@ -1,8 +1,8 @@
 """Model a leader: it answers followers' fetches, accepts and answers writes, and shrinks and expands the ISR.
 
 At most one change of the ISR is pending; AlterPartition is sent again until it is answered or a metadata change
-replaces it. A held fetch is handled again when data arrive and when its time is over, and counts as a fetch each time,
-as in Kafka. Only data complete it: a new high watermark alone reaches a follower with its next fetch, which is then
+replaces it. A held fetch is answered when data arrive and when its time is over; as in Kafka it counts as a fetch once,
+when it arrives. Only data complete it: a new high watermark alone reaches a follower with its next fetch, which is then
 answered at once.
 
 Source: Kafka core ReplicaManager, DelayedFetch, DelayedProduce, Partition and DefaultAlterPartitionManager, 4.3.1.
@@ -140,7 +140,7 @@ class LeaderRole:
         """Answer a follower's fetch, or hold it until data arrive or fetch_wait_ms is over."""
         held = self._held.pop(fetch.request.replica, None)
         assert held is None or held.sender.node == sender.node, (held, sender)
-        if not self._serve(fetch, sender, moment, out, may_wait=True):
+        if not self._serve(HeldFetch(fetch, sender), moment, out, may_wait=True, was_held=False):
             self._held[fetch.request.replica] = HeldFetch(fetch, sender)
             out.wake(
                 self._role_settings.fetch_wait_ms, FetchExpired(self.partition, fetch.number, fetch.request.replica)
@@ -151,11 +151,11 @@ class LeaderRole:
         held = self._held.get(due.follower)
         if held is not None and held.fetch.number == due.number:
             del self._held[due.follower]
-            self._serve(held.fetch, held.sender, moment, out, may_wait=False)
+            self._serve(held, moment, out, may_wait=False)
 
-    def _serve(self, fetch: Fetch, sender: Address, moment: Moment, out: Outbox, *, may_wait: bool) -> bool:
-        request = fetch.request
-        outcome = self._fetches.handle(self.state, self.log.state, request, moment)
+    def _serve(self, held: HeldFetch, moment: Moment, out: Outbox, *, may_wait: bool, was_held: bool = True) -> bool:
+        fetch, request = held.fetch, held.fetch.request
+        outcome = self._fetches.handle(self.state, self.log.state, request, moment, was_held=was_held)
         answer = outcome.answer
         self._learn(outcome.leader, outcome.high_watermark, out)
         records = b""
@@ -167,7 +167,7 @@ class LeaderRole:
             if has_data:
                 records = self.log.read(request.offset, self._role_settings.fetch_bytes_max)
             self._sent_high_watermarks[request.replica] = answer.high_watermark
-        out.send(sender, FetchResponse(self.partition, fetch.number, answer, records))
+        out.send(held.sender, FetchResponse(self.partition, fetch.number, answer, records))
         return True
 
     def on_offsets_for_leader_epoch(self, ask: OffsetsForLeaderEpoch, sender: Address, out: Outbox) -> None:
@@ -298,7 +298,7 @@ class LeaderRole:
 
     def _release(self, moment: Moment, out: Outbox) -> None:
         for follower, held in list(self._held.items()):
-            if self._serve(held.fetch, held.sender, moment, out, may_wait=True):
+            if self._serve(held, moment, out, may_wait=True):
                 del self._held[follower]
 
     def _answer_committed(self, out: Outbox) -> None:

@@ -212,10 +212,13 @@ class FollowerFetchHandler:
         self._settings = settings
         self._cached: dict[BrokerId, _CachedDecision] = {}
 
-    def handle(self, leader: LeaderState, log: LogState, request: FetchRequest, moment: Moment) -> FetchOutcome:
+    def handle(
+        self, leader: LeaderState, log: LogState, request: FetchRequest, moment: Moment, *, was_held: bool = False
+    ) -> FetchOutcome:
         """Return the answer to a follower's fetch, and the leader's follower states, ISR and high watermark after it.
 
-        If `FetchOutcome.leader.pending` is new, the caller sends that AlterPartition request to the controller.
+        A fetch that was held is answered, and tells nothing new of its follower, which may be gone. If
+        `FetchOutcome.leader.pending` is new, the caller sends that AlterPartition request to the controller.
         """
         before = leader.follower(request.replica)
         if before is None:
@@ -226,7 +229,7 @@ class FollowerFetchHandler:
             cached = _CachedDecision(request, log, leader.leader_epoch, moment.brokers, decision)
             self._cached[request.replica] = cached
         decision = cached.decision
-        if not decision.is_recorded:
+        if was_held or not decision.is_recorded:
             return FetchOutcome(decision.answer, leader, log.high_watermark)
         follower = recorded(before, request, leader.leader_epoch, log.end_offset, moment.now_ms)
         leader = leader.with_follower(follower)

@@ -90,7 +90,7 @@ ISR_CHANGES: Final = (
         operations=(
             Crash(4_000, 1, 15_000),
             HoldMessages(14_000, 17_100, "AlterPartition", sender=0),
-            HoldMessages(14_000, 40_000, "FetchResponse", receiver=1),
+            HoldMessages(15_600, 40_000, "FetchResponse", receiver=1),
             SendRecord(16_700, 0),
             Crash(17_300, 0, 45_000),
         ),
@@ -112,12 +112,12 @@ ISR_CHANGES: Final = (
         "elected.",
         source="KIP-903, KAFKA-14617",
         role_settings=DEFAULT_ROLE_SETTINGS,
-        plan=(fault(16_500, FaultKind.WIPE, 1, 500),),
+        plan=(fault(17_500, FaultKind.WIPE, 1, 500),),
         operations=(
             SendRecord(5_000, 0),
             Crash(6_000, 1, 16_000),
             HoldMessages(15_500, 27_500, "AlterPartition", sender=0),
-            HoldMessages(16_600, 60_000, "FetchResponse", receiver=1),
+            HoldMessages(17_600, 60_000, "FetchResponse", receiver=1),
             Crash(28_500, 0, 55_000),
         ),
         expected_states=(

@@ -9,6 +9,7 @@ from broker.units import DurationMs, TimeMs
 from replication.groups import GroupsExtension, shard, with_groups
 from replication.groups.client.consumer_client import ConsumerClient
 from replication.simulation import FaultKind, Options, Simulation, varied
+from tests.replication.groups.builders import count_held_fetches
 
 LASTS = DurationMs(600_000)
 
@@ -29,6 +30,7 @@ def test_g2_a_member_takes_what_it_has_just_reported_not_to_own(monkeypatch: pyt
     hole do not any more; a heartbeat that fails on its way may still lead there. Every broker is a replica, and the run
     was found when a move had to add one: none is ordered.
     """
+    count_held_fetches(monkeypatch)
     monkeypatch.setattr(shard, "shows_state", lambda *_: False)
     options = with_groups(varied(950_027, LASTS))
     moves = (FaultKind.REASSIGN, FaultKind.CANCEL_REASSIGNMENT)

@@ -13,6 +13,7 @@ from broker.units import DurationMs, TimeMs
 from replication.groups import GroupsExtension, with_groups
 from replication.groups.offsets_log import Journal, OffsetsRecord
 from replication.simulation import FaultKind, Simulation, draw_plan, varied
+from tests.replication.groups.builders import count_held_fetches
 
 pytestmark = pytest.mark.deep
 
@@ -26,8 +27,9 @@ MOVES: Final = {133_197: 358, 341_419: 398}
 
 
 @pytest.fixture
-def drawn() -> tuple[GroupsExtension, Simulation]:
+def drawn(monkeypatch: pytest.MonkeyPatch) -> tuple[GroupsExtension, Simulation]:
     """Return a run in which broker 4 leads a partition twice within a second, shortly before it does."""
+    count_held_fetches(monkeypatch)
     options = with_groups(varied(990_232, DurationMs(600_000)))
     groups = GroupsExtension.drawn(options, 2)
     plan = tuple(

@@ -200,12 +200,13 @@ def fetched(draws: Draws) -> Iterator[str]:
                 broker_epoch=BrokerEpoch(draws.one((2, 2, 1, -1))),
             )
         moment = Moment(TimeMs(now_ms), statuses)
-        outcome = handler.handle(leader, log, request, moment)
+        was_held = draws.is_one_in(6)
+        outcome = handler.handle(leader, log, request, moment, was_held=was_held)
         decision, before = decide_fetch(leader, log, request, moment, CURRENT), leader.follower(request.replica)
         if outcome.answer != decision.answer:
             yield f"{request} is answered {outcome.answer}, and {decision.answer} is due"
         after, high = leader, log.high_watermark
-        if decision.is_recorded and before is not None:
+        if decision.is_recorded and before is not None and not was_held:
             seen = recorded(before, request, leader.leader_epoch, log.end_offset, moment.now_ms)
             after = attrs.evolve(
                 leader, followers=tuple(seen if each.broker == seen.broker else each for each in leader.followers)
