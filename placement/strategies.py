@@ -20,12 +20,17 @@ from typing import Final
 
 import attrs
 import numpy as np
-from hypothesis import Phase, given, reject, settings
-from hypothesis import strategies as st
+
+from broker.errors import MissingExtraError, RefusedError
+
+try:
+    from hypothesis import Phase, given, reject, settings
+    from hypothesis import strategies as st
+except ImportError:
+    raise MissingExtraError("placement.strategies", "Hypothesis", "strategies") from None
 
 from broker.cluster import BrokerView, ClusterView, Int32Array, PartitionTable, TopicView
 from broker.entropy import SplitMix64
-from broker.errors import RefusedError
 from broker.ids import INT64_MAX, BrokerId
 from placement.balance.constraints import STANDARD, Constraint, Violation, check
 from placement.spec import Assignment, PlacementSpec, ReplicaPlacer

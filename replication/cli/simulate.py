@@ -37,9 +37,9 @@ from replication.rules.switches import rules_of, sound, without
 from replication.simulation.fault import Fault
 from replication.simulation.faults import draw_plan
 from replication.simulation.options import MINUTES_MAX, Options, harsh, quiet, swarm
-from replication.simulation.plan_file import plan_json, read_plan
+from replication.simulation.plan_file import read_plan
 from replication.simulation.policies import placed
-from replication.simulation.report import lacking_line, lacking_rules, options_lines, shrink, verdict_line
+from replication.simulation.report import lacking_line, lacking_rules, options_lines, shrink, shrunk_lines, verdict_line
 from replication.simulation.run import Outcome, run
 from replication.simulation.tally import Tally, outcome_fields
 from replication.simulation.varied import varied
@@ -51,7 +51,7 @@ _RELEASES: Final = {False: NEWEST.name, True: "3.5"}
 @click.command()
 @idle_beside("--diagram", but=("--format",))
 @idle_without("--diagram", "--format")
-@idle_beside("--app", but=("--seed", "--seeds", "--minutes", "--json", "--shrink"))
+@idle_beside("--app", but=("--seed", "--seeds", "--minutes", "--plan", "--json", "--shrink"))
 @seed_option()
 @shape_options(
     {
@@ -144,18 +144,21 @@ def simulate(
       brokerside simulate --seed 3 --without strict_min_isr --shrink
       brokerside simulate --seed 3 --without strict_min_isr --plan plan.json
       brokerside simulate --app my_service:main --seeds 100 --minutes 10
+      brokerside simulate --app my_service:main --seed 17 --plan plan.json
       brokerside simulate --diagram replica --format mermaid
     """
     if diagram is not None:
         click.echo("\n\n".join(machine_lines(machine, form) for machine in find_machines(diagram)))
         return 0
     check_seeds(seed, seeds)
+    if seeds > 1 and (plan is not None or (shrinks and app is None)):
+        option = "--shrink" if plan is None else "--plan"
+        raise UsageError(f"{option} has no effect with --seeds; leave out one of the two")
     if app is not None:
         # Late: the wire formats are an extra.
         from replication.testing.app_cli import simulate_app
 
-        return simulate_app(app, seed, seeds, minutes, shrinks=shrinks, as_json=as_json)
-    _check_beside(seeds, plan, shrinks=shrinks, as_json=as_json)
+        return simulate_app(app, seed, seeds, minutes, plan, shrinks=shrinks, as_json=as_json)
     followed = release or _RELEASES[has_zookeeper]
     rules = without(sound(rules_of(followed)), *left_out)
     duration_ms = DurationMs(int(minutes * MINUTE_MS))
@@ -174,38 +177,7 @@ def simulate(
 
     if seeds > 1:
         return _many(map(draw, range(seed, seed + seeds)), seeds, command, as_json=as_json)
-    seeded = draw(seed)
-    if as_json:
-        outcome = seeded.run()
-        click.echo(json.dumps(outcome_fields(outcome)))
-        return EXIT_REFUSED if outcome.is_broken else 0
-    for line in options_lines(seeded.options):
-        click.echo(line)
-    groups_extension = seeded.groups_extension()
-    for line in () if groups_extension is None else groups_extension.plan.lines():
-        click.echo(line)
-    outcome = run(seeded.options, seeded.plan, click.echo, extension=groups_extension)
-    _print_verdict(outcome)
-    if outcome.is_broken and followed != "current" and Release(followed) < NEWEST:
-        for name in lacking_rules(seeded.options, seeded.again):
-            click.echo(f"  {lacking_line(followed, name)}")
-    for line in () if groups_extension is None else groups_extension.counts.lines():
-        click.echo(line)
-    if not outcome.is_broken:
-        return 0
-    click.echo(f"again: {command} --seed {seed}")
-    if shrinks:
-        _print_shrunk(outcome, seeded)
-    return EXIT_REFUSED
-
-
-def _check_beside(seeds: int, plan: Path | None, *, shrinks: bool, as_json: bool) -> None:
-    """Raise UsageError for options of which one has no effect beside the other."""
-    for option, is_given in (("--shrink", shrinks), ("--plan", plan is not None)):
-        if is_given and seeds > 1:
-            raise UsageError(f"{option} has no effect with --seeds; leave out one of the two")
-    if shrinks and as_json:
-        raise UsageError("--shrink has no effect with --json; leave out one of the two")
+    return _one(draw(seed), f"{command} --seed {seed}", shrinks=shrinks, as_json=as_json)
 
 
 class _SeededRun:
@@ -223,7 +195,7 @@ class _SeededRun:
         self.options = options if placer is None else placed(options, placer)
         self.plan = draw_plan(self.options) if plan is None else plan
         self._groups = groups
-        self._release = NEWEST if release == "current" else Release(release)
+        self.release = NEWEST if release == "current" else Release(release)
 
     def run(self) -> Outcome:
         """Run the seed."""
@@ -233,9 +205,41 @@ class _SeededRun:
         """Run other options under the faults and the consumer groups of this seed."""
         return run(options, self.plan, extension=self.groups_extension())
 
+    def shrunk(self, broken: Outcome) -> Outcome:
+        """Return the run of the fewest faults found that break an invariant of those that `broken` breaks."""
+        return shrink(broken, lambda plan: run(self.options, plan, extension=self.groups_extension()))
+
     def groups_extension(self) -> GroupsExtension | None:
         """Return the consumer groups for one run; None if there are none."""
-        return GroupsExtension.drawn(self.options, self._groups, self._release) if self._groups else None
+        return GroupsExtension.drawn(self.options, self._groups, self.release) if self._groups else None
+
+
+def _one(seeded: _SeededRun, again: str, *, shrinks: bool, as_json: bool) -> int:
+    """Run one seed and print what happens; `again` is the command that repeats it. Return the exit status."""
+    if as_json:
+        outcome = seeded.run()
+        smallest = seeded.shrunk(outcome) if shrinks and outcome.is_broken else None
+        fields = outcome_fields(outcome) | {"again": again, "shrunk": smallest and outcome_fields(smallest)}
+        click.echo(json.dumps(fields))
+        return EXIT_REFUSED if outcome.is_broken else 0
+    groups = seeded.groups_extension()
+    for line in (*options_lines(seeded.options), *(() if groups is None else groups.plan.lines())):
+        click.echo(line)
+    outcome = run(seeded.options, seeded.plan, click.echo, extension=groups)
+    _print_verdict(outcome)
+    if outcome.is_broken and seeded.release < NEWEST:
+        for name in lacking_rules(seeded.options, seeded.again):
+            click.echo(f"  {lacking_line(seeded.release.name, name)}")
+    for line in () if groups is None else groups.counts.lines():
+        click.echo(line)
+    if not outcome.is_broken:
+        return 0
+    click.echo(f"again: {again}")
+    if shrinks:
+        smallest = seeded.shrunk(outcome)
+        for line in (*shrunk_lines(smallest.plan, len(outcome.plan)), f"BROKEN: {smallest.findings[0]}"):
+            click.echo(line)
+    return EXIT_REFUSED
 
 
 def machine_lines(machine: Machine, form: str) -> str:
@@ -277,17 +281,6 @@ def _print_verdict(outcome: Outcome) -> None:
             f"expired before a consumer came: {taken.unread_count}"
         )
     click.echo(f"digest {outcome.digest}")
-
-
-def _print_shrunk(outcome: Outcome, seeded: _SeededRun) -> None:
-    smallest = shrink(outcome, lambda plan: run(seeded.options, plan, extension=seeded.groups_extension()))
-    verb = "is" if len(smallest.plan) == 1 else "are"
-    click.echo(f"{len(smallest.plan)} of {counted(len(outcome.plan), 'fault')} {verb} enough:")
-    for fault in smallest.plan:
-        click.echo(f"  {fault}")
-    click.echo("the same as a file for --plan:")
-    click.echo(plan_json(smallest.plan))
-    click.echo(f"BROKEN: {smallest.findings[0]}")
 
 
 def _many(runs: Iterable[_SeededRun], count: int, command: str, *, as_json: bool) -> int:

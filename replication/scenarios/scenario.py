@@ -130,7 +130,7 @@ class Scenario:
 
 def broken_in(outcome: Outcome) -> tuple[str, ...]:
     """Return the codes of the invariants that a run broke, sorted."""
-    return tuple(sorted({finding.code for finding in outcome.findings}))
+    return tuple(sorted(outcome.failures))
 
 
 def differences(scenario: Scenario, outcome: Outcome, extension: ScenarioExtension) -> Iterator[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeVar
 
 import attrs
 
@@ -19,6 +19,7 @@ from broker.wording import counted
 from replication.rules.switches import CURRENT, SWITCHES, sound
 from replication.simulation.fault import Fault
 from replication.simulation.options import Options, with_partition_settings
+from replication.simulation.plan_file import plan_json
 from replication.simulation.run import Outcome
 
 _UNEXPLAINED: Final = "with the ends of their logs, which too many replicas lost"
@@ -103,22 +104,47 @@ def lacking_line(release: str, name: str) -> str:
     return f"Kafka {release} lacks {name} ({switch.source}, {switch.since}): {switch.without}; with it this seed holds"
 
 
-def shrink(outcome: Outcome, again: Callable[[tuple[Fault, ...]], Outcome], tries_max: int = TRIES_MAX) -> Outcome:
-    """Return the outcome of the smallest plan found that breaks the same invariants; `again` runs a plan.
+class Failed(Protocol):
+    """Describe a run that failed: its faults, and a name for each of its failures."""
 
-    Options and seed stay the same; each try is a whole run, at most `tries_max` of them.
+    @property
+    def plan(self) -> tuple[Fault, ...]:
+        """Return the faults of the run."""
+
+    @property
+    def failures(self) -> frozenset[str]:
+        """Return a name for each failure; runs that fail alike share one."""
+
+
+FailedT = TypeVar("FailedT", bound=Failed)
+
+
+def shrink(failed: FailedT, again: Callable[[tuple[Fault, ...]], FailedT], tries_max: int = TRIES_MAX) -> FailedT:
+    """Return the run of the smallest plan found with one of the failures of `failed`; `again` runs a plan.
+
+    Each try is a whole run, at most `tries_max` of them; one that fails otherwise is no answer.
     """
-    assert outcome.is_broken, outcome.options.seed
-    codes = {finding.code for finding in outcome.findings}
-    broken = {outcome.plan: outcome}
+    assert failed.failures, failed.plan
+    found = {failed.plan: failed}
 
     def breaks(plan: tuple[Fault, ...]) -> bool:
         tried = again(plan)
-        if any(finding.code in codes for finding in tried.findings):
-            broken[plan] = tried
-        return plan in broken
+        if not tried.failures.isdisjoint(failed.failures):
+            found[plan] = tried
+        return plan in found
 
-    return broken[smallest_plan(outcome.plan, breaks, tries_max)]
+    return found[smallest_plan(failed.plan, breaks, tries_max)]
+
+
+def shrunk_lines(plan: tuple[Fault, ...], fault_count: int) -> list[str]:
+    """Return a plan that was shrunk from `fault_count` faults as lines, the last of which is a file for --plan."""
+    verb = "is" if len(plan) == 1 else "are"
+    return [
+        f"shrunk: {len(plan)} of {counted(fault_count, 'fault')} {verb} enough:",
+        *(f"  {fault}" for fault in plan),
+        "plan, as a file for --plan:",
+        plan_json(plan),
+    ]
 
 
 def smallest_plan(

@@ -113,6 +113,11 @@ class Outcome:
         return bool(self.findings)
 
     @property
+    def failures(self) -> frozenset[str]:
+        """Return the codes of the invariants that were broken."""
+        return frozenset(finding.code for finding in self.findings)
+
+    @property
     def call(self) -> str:
         """Return the Python call that repeats this run, without what a caller adds to it."""
         return f"run({self.options!r}, {self.plan!r})"

@@ -23,7 +23,7 @@ from broker.units import MINUTE_MS, SECOND_MS, DurationMs
 from replication.simulation.fault import Fault
 from replication.simulation.faults import draw_plan
 from replication.simulation.options import FaultKind
-from replication.simulation.report import lost_text, smallest_plan
+from replication.simulation.report import lost_text, shrink
 from replication.simulation.run import Outcome
 from replication.testing.cluster_spec import ClusterSpec
 from replication.testing.kafka import Kafka
@@ -55,13 +55,17 @@ class AppRun:
     seed: int
     minutes: float
     spec: ClusterSpec
+    faults: tuple[Fault, ...] | None = None
+    """The faults to run; None for those that the seed draws."""
 
     def with_plan(self, plan: tuple[Fault, ...]) -> ClusterSpec:
         """Return the cluster of this seed under a plan."""
         return attrs.evolve(self.spec, seed=self.seed, faults=plan, is_append_time=True, is_strict=True)
 
     def plan(self) -> tuple[Fault, ...]:
-        """Return the faults that the seed draws."""
+        """Return the faults to run."""
+        if self.faults is not None:
+            return self.faults
         options = attrs.evolve(
             self.with_plan(()).options(),
             duration_ms=self.duration_ms,
@@ -82,6 +86,8 @@ class AppOutcome:
     seed: int
     plan: tuple[Fault, ...]
     error: str
+    failures: frozenset[str]
+    """The class of what the application raised, with the line, and the codes of the invariants that were broken."""
     has_ended: bool
     """Whether the application returned or raised; False if it was cut off after `minutes`."""
     minutes: float
@@ -90,7 +96,7 @@ class AppOutcome:
     @property
     def is_broken(self) -> bool:
         """Return whether the application raised, or the cluster broke an invariant."""
-        return bool(self.error) or self.outcome.is_broken
+        return bool(self.failures)
 
     def line(self) -> str:
         """Return the verdict in one line."""
@@ -136,11 +142,11 @@ def load_app(name: str) -> Main:
     return main
 
 
-def run_app(asked: AppRun, plan: tuple[Fault, ...] | None = None) -> AppOutcome:
-    """Run one seed, under the faults that it draws if none are given."""
-    main, plan = load_app(asked.app), asked.plan() if plan is None else plan
+def run_app(asked: AppRun) -> AppOutcome:
+    """Run one seed."""
+    main, plan = load_app(asked.app), asked.plan()
     run = VirtualRun(asked.with_plan(plan), asked.duration_ms + LIMIT_MS)
-    error, has_ended = "", True
+    error, raised_as, has_ended = "", set[str](), True
     try:
         has_ended = run.complete(_at_most(main, asked.duration_ms / SECOND_MS))
     except ModelError:
@@ -148,10 +154,17 @@ def run_app(asked: AppRun, plan: tuple[Fault, ...] | None = None) -> AppOutcome:
     except _OF_THE_USER:
         raise
     except BaseException as raised:  # Whatever an application raises is its verdict.
-        error = _raised_text(raised, asked.app.partition(":")[0])
+        module = asked.app.partition(":")[0]
+        error, raised_as = _raised_text(raised, module), {type(raised).__name__ + _place(raised, module)}
     outcome = run.served.finish()
     return AppOutcome(
-        seed=asked.seed, plan=plan, error=error, has_ended=has_ended, minutes=asked.minutes, outcome=outcome
+        seed=asked.seed,
+        plan=plan,
+        error=error,
+        failures=outcome.failures | raised_as,
+        has_ended=has_ended,
+        minutes=asked.minutes,
+        outcome=outcome,
     )
 
 
@@ -176,22 +189,19 @@ def _at_most(main: Main, seconds: float) -> Callable[[Kafka], Awaitable[bool]]:
 def _raised_text(raised: BaseException, module: str) -> str:
     """Return an exception's class, its text, and where in a module it came from."""
     text = " ".join(str(raised).split())
+    return type(raised).__name__ + (f": {text}" if text else "") + _place(raised, module)
+
+
+def _place(raised: BaseException, module: str) -> str:
+    """Return the file and line of a module that an exception came from, in brackets; "" if it is none of its."""
     lines = [
         f" ({PurePath(frame.f_code.co_filename).name}, line {line})"
         for frame, line in traceback.walk_tb(raised.__traceback__)
         if frame.f_globals.get("__name__") == module
     ]
-    return type(raised).__name__ + (f": {text}" if text else "") + (lines[-1] if lines else "")
+    return lines[-1] if lines else ""
 
 
 def shrunk(asked: AppRun, broken: AppOutcome) -> AppOutcome:
-    """Return the outcome of the smallest plan found under which the seed still breaks."""
-    found = {broken.plan: broken}
-
-    def breaks(plan: tuple[Fault, ...]) -> bool:
-        tried = run_app(asked, plan)
-        if tried.is_broken:
-            found[plan] = tried
-        return tried.is_broken
-
-    return found[smallest_plan(broken.plan, breaks, _SHRINK_TRIES_MAX)]
+    """Return the outcome of the smallest plan found under which the seed breaks in the same way."""
+    return shrink(broken, lambda plan: run_app(attrs.evolve(asked, faults=plan)), _SHRINK_TRIES_MAX)

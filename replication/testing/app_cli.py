@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import sys
+from pathlib import Path
 from typing import Final
 
 import attrs
@@ -18,21 +19,29 @@ from broker.cli import EXIT_REFUSED, printable
 from broker.wording import counted
 from broker.workers import PROCESS_COST, Advance, in_order
 from log.cli.output import progress
-from replication.simulation.plan_file import plan_json
+from replication.simulation.plan_file import fault_fields, read_plan
+from replication.simulation.report import shrunk_lines
 from replication.testing.app import AppOutcome, AppRun, not_ended_text, run_app, shrunk, spec_of
 
 _HASH_SEED: Final = "PYTHONHASHSEED"
 
 
-def simulate_app(app: str, seed: int, seeds: int, minutes: float, *, shrinks: bool, as_json: bool) -> int:
+def simulate_app(
+    app: str, seed: int, seeds: int, minutes: float, plan: Path | None, *, shrinks: bool, as_json: bool
+) -> int:
     """Run an application for `seeds` seeds from `seed` on; print the broken ones and the count; return the status.
 
-    It is not 0 either if an application did not end, as what it checks at its end was not checked.
+    The faults are those of the file `plan`, or drawn without it. The status is not 0 either if an application did not
+    end, as what it checks at its end was not checked.
     """
     _fix_hashes()
     logging.lastResort = logging.NullHandler()  # Clients warn of every broker that is away.
     sys.path.insert(0, os.getcwd())
-    first = AppRun(app=app, seed=seed, minutes=minutes, spec=spec_of(app))
+    faults = None if plan is None else read_plan(plan)
+    first = AppRun(app=app, seed=seed, minutes=minutes, spec=spec_of(app), faults=faults)
+    command = f"brokerside simulate --app {printable(app)} --minutes {minutes:g}"
+    if plan is not None:
+        command += f" --plan {printable(str(plan))}"
     asked = [attrs.evolve(first, seed=each) for each in range(seed, seed + seeds)]
     broken_count = lossy_count = cut_count = 0
     with progress("Running", seeds, quiet=False, size_min=2) as advance:
@@ -43,10 +52,15 @@ def simulate_app(app: str, seed: int, seeds: int, minutes: float, *, shrinks: bo
             broken_count += found.is_broken
             lossy_count += bool(found.outcome.durability.lost_by_all)
             cut_count += not found.has_ended
+            is_noted = found.is_broken or found.outcome.durability.lost_by_all or not found.has_ended
+            if not (as_json or is_noted or seeds == 1):
+                continue
+            again = f"{command} --seed {each.seed}"
+            smallest = shrunk(each, found) if shrinks and found.is_broken else None
             if as_json:
-                click.echo(json.dumps(_fields(found)))
-            elif seeds == 1 or found.is_broken or found.outcome.durability.lost_by_all or not found.has_ended:
-                _print(each, found, shrinks=shrinks and found.is_broken)
+                click.echo(json.dumps(_fields(found) | {"again": again, "shrunk": smallest and _fields(smallest)}))
+            else:
+                _print(found, again, smallest)
     if not as_json:
         cut = f"; in {cut_count} {not_ended_text(minutes)}" if cut_count else ""
         click.echo(
@@ -64,17 +78,12 @@ def _nothing(_: int) -> None:
     pass
 
 
-def _print(asked: AppRun, found: AppOutcome, *, shrinks: bool) -> None:
+def _print(found: AppOutcome, again: str, smallest: AppOutcome | None) -> None:
     click.echo(f"seed {found.seed}, {counted(len(found.plan), 'fault')}: {found.line()}")
-    click.echo(
-        f"  again: brokerside simulate --app {printable(asked.app)} --seed {found.seed} --minutes {asked.minutes:g}"
-    )
-    if shrinks:
-        smallest = shrunk(asked, found)
-        click.echo(f"  {len(smallest.plan)} of {counted(len(found.plan), 'fault')} enough: {smallest.line()}")
-        for fault in smallest.plan:
-            click.echo(f"    {fault}")
-        click.echo(f"  {plan_json(smallest.plan)}")
+    click.echo(f"  again: {again}")
+    if smallest is not None:
+        for line in (*shrunk_lines(smallest.plan, len(found.plan)), smallest.line()):
+            click.echo(f"  {line}")
 
 
 def _fields(found: AppOutcome) -> dict[str, object]:
@@ -86,6 +95,7 @@ def _fields(found: AppOutcome) -> dict[str, object]:
         "ended": found.has_ended,
         "findings": [str(finding) for finding in found.outcome.findings],
         "faults": len(found.plan),
+        "plan": [fault_fields(fault) for fault in found.plan],
         "acknowledged_by_all": report.acked_count,
         "lost_by_all": len(report.lost_by_all),
         "simulated_ms": found.outcome.simulated_ms,

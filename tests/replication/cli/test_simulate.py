@@ -50,7 +50,7 @@ def test_a_broken_run_says_how_to_have_it_again_and_which_faults_are_enough(caps
     lines = capsys.readouterr().out.splitlines()
     assert "again: brokerside simulate --swarm --minutes 1 --kafka 0.10.2 --seed 1" in lines
     line = next(line for line in lines if line.endswith(" enough:"))
-    enough, _, of = line.split()[:3]
+    _, enough, _, of = line.split()[:4]
     assert int(enough) < int(of)
     assert lines[-1].startswith("BROKEN: ")
 
@@ -136,6 +136,11 @@ def test_a_shrunk_plan_is_printed_as_a_file_that_breaks_again(
     file.write_text(lines[-2], "utf-8")
     assert run(simulate, "simulate", [*arguments, "--plan", str(file)]) == 1
     assert lines[-1] in capsys.readouterr().out
+    assert run(simulate, "simulate", [*arguments, "--shrink", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["shrunk"]["plan"] == json.loads(lines[-2])
+    assert f"again: {found['again']}" in lines
+    assert len(found["plan"]) > len(found["shrunk"]["plan"])
 
 
 @pytest.mark.parametrize(

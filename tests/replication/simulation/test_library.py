@@ -188,19 +188,20 @@ def test_kafka_s_own_policy_passes() -> None:
     check_policy(replication.elect)
 
 
-def test_without_hypothesis_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["placement.strategies", "replication.strategies"])
+def test_without_hypothesis_its_extra_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = builtins.__import__
 
-    def missing(name: str, *given: Any) -> Any:
-        if name.partition(".")[0] == "hypothesis":
+    def missing(wanted: str, *given: Any) -> Any:
+        if wanted.partition(".")[0] == "hypothesis":
             raise ModuleNotFoundError("No module named 'hypothesis'")
-        return kept(name, *given)
+        return kept(wanted, *given)
 
     monkeypatch.setattr(builtins, "__import__", missing)
-    monkeypatch.delitem(sys.modules, "replication.strategies")
+    monkeypatch.delitem(sys.modules, name)
     with pytest.raises(ImportError) as refused:
-        importlib.import_module("replication.strategies")
-    assert str(refused.value) == "replication.strategies needs Hypothesis: pip install 'brokerside[strategies]'"
+        importlib.import_module(name)
+    assert str(refused.value) == f"{name} needs Hypothesis: pip install 'brokerside[strategies]'"
 
 
 # A run from outside.

@@ -44,6 +44,24 @@ async def wrong(kafka: Kafka) -> None:
     raise ValueError("a broker\nhas died")
 
 
+async def _deaths(kafka: Kafka) -> int:
+    """Return how many brokers have died within 40 s."""
+    await asyncio.sleep(40)
+    return sum("dies" in line for line in kafka.lines)
+
+
+async def drifts_by_class(kafka: Kafka) -> None:
+    """Raise one error after two deaths, and another one after fewer."""
+    raise ValueError if await _deaths(kafka) > 1 else KeyError
+
+
+async def drifts_by_line(kafka: Kafka) -> None:
+    """Fail at one line after two deaths, and at another one after fewer."""
+    deaths = await _deaths(kafka)
+    assert deaths > 1
+    assert deaths > 2
+
+
 async def leaves(_kafka: Kafka) -> None:
     """End the process, as scripts do."""
     await asyncio.sleep(1)

@@ -23,31 +23,41 @@ def at(name: str, further: int) -> str:
     return f" (example_app.py, line {getattr(example_app, name).__code__.co_firstlineno + further})"
 
 
-def asked(name: str, seed: int = 1, minutes: float = 2) -> AppRun:
+def asked(name: str, faults: tuple[Fault, ...] | None = (), seed: int = 1, minutes: float = 2) -> AppRun:
     app = f"{APPS}:{name}"
-    return AppRun(app=app, seed=seed, minutes=minutes, spec=spec_of(app))
+    return AppRun(app=app, seed=seed, minutes=minutes, spec=spec_of(app), faults=faults)
 
 
 def test_an_application_that_ends_is_not_broken_and_its_records_are_there() -> None:
-    found = run_app(asked("calm"), ())
+    found = run_app(asked("calm"))
     assert (found.is_broken, found.line()) == (False, "nothing is broken")
     assert (found.outcome.durability.acked_count, found.outcome.durability.lost) == (10, ())
 
 
 def test_equal_seeds_draw_equal_faults_and_give_equal_outcomes() -> None:
-    first, again = run_app(asked("calm", seed=4)), run_app(asked("calm", seed=4))
-    assert first.plan == again.plan != asked("calm", seed=5).plan()
+    first, again = (run_app(asked("calm", None, seed=4)) for _ in range(2))
+    assert first.plan == again.plan != asked("calm", None, seed=5).plan()
     assert first.outcome.digest == again.outcome.digest
 
 
 def test_what_breaks_an_application_is_shrunk_to_the_fault_that_does_it() -> None:
     kill = Fault(10_000, FaultKind.KILL, broker=1, duration_ms=5_000)
     pauses = [Fault(at_ms, FaultKind.PAUSE, broker=0, duration_ms=100) for at_ms in (4_000, 5_000, 12_000)]
-    run = asked("wrong")
-    found = run_app(run, (*pauses, kill))
+    run = asked("wrong", (*pauses, kill))
+    found = run_app(run)
     assert found.line() == f"the application raised ValueError: a broker has died{at('wrong', 4)}"
     assert shrunk(run, found).plan == (kill,)
-    assert not run_app(asked("wrong", minutes=0.5), tuple(pauses)).is_broken
+    assert not run_app(asked("wrong", tuple(pauses), minutes=0.5)).is_broken
+
+
+@pytest.mark.parametrize("name", ["drifts_by_class", "drifts_by_line"])
+def test_shrinking_keeps_to_the_failure_that_was_seen(name: str) -> None:
+    kills = tuple(Fault(at_ms, FaultKind.KILL, broker=1, duration_ms=1_000) for at_ms in (4_000, 30_000))
+    found = run_app(asked(name, kills))
+    smallest = shrunk(asked(name), found)
+    assert (smallest.plan, smallest.error) == (kills, found.error)
+    (other,) = run_app(asked(name, kills[:1])).failures
+    assert other not in found.failures, "with one kill it fails otherwise"
 
 
 @pytest.mark.parametrize(
@@ -62,13 +72,13 @@ def test_what_breaks_an_application_is_shrunk_to_the_fault_that_does_it() -> Non
     ],
 )
 def test_whatever_an_application_raises_breaks_its_seed_and_names_the_line(name: str, error: str) -> None:
-    found = run_app(asked(name), ())
+    found = run_app(asked(name))
     assert (found.is_broken, found.line()) == (True, f"the application raised {error}")
 
 
 @pytest.mark.parametrize("name", ["late", "stubborn"])
 def test_an_application_that_is_cut_off_is_said_not_to_have_ended(name: str) -> None:
-    found = run_app(asked(name), ())
+    found = run_app(asked(name))
     cut = "the application did not end within 2 minutes, so what it checks afterwards is open"
     assert (found.is_broken, found.has_ended) == (False, False)
     assert found.line() == f"nothing is broken; {cut}"
@@ -76,9 +86,9 @@ def test_an_application_that_is_cut_off_is_said_not_to_have_ended(name: str) -> 
 
 @pytest.mark.deep
 def test_an_application_may_run_longer_than_programs_of_run_virtual() -> None:
-    found = run_app(asked("late", minutes=121), ())
+    found = run_app(asked("late", minutes=121))
     assert found.error.startswith("ValueError: too late to be seen")
-    assert not run_app(asked("stubborn", minutes=121), ()).has_ended
+    assert not run_app(asked("stubborn", minutes=121)).has_ended
 
 
 def simulate(*options: str) -> subprocess.CompletedProcess[str]:
@@ -93,9 +103,28 @@ def test_the_command_names_the_seeds_that_are_broken_and_goes_on() -> None:
     first, again, second, *_ = done.stdout.splitlines()
     assert first.startswith("seed 0, ")
     assert first.endswith(f": the application raised SystemExit: 3{at('leaves', 3)}")
-    assert again == f"  again: brokerside simulate --app {APPS}:leaves --seed 0 --minutes 1"
+    assert again == f"  again: brokerside simulate --app {APPS}:leaves --minutes 1 --seed 0"
     assert second.startswith("seed 1, ")
     assert done.stdout.endswith("\n2 of 2 seeds broken, 0 lost records acknowledged by all\n")
+
+
+@pytest.mark.deep
+def test_the_command_replays_the_plan_that_it_has_shrunk_and_says_the_same_as_json(tmp_path: Path) -> None:
+    given, smaller = tmp_path / "plan.json", tmp_path / "smaller.json"
+    kills = [{"start_ms": at_ms, "kind": "KILL", "broker": 1, "duration_ms": 1_000} for at_ms in (4_000, 30_000)]
+    given.write_text(json.dumps(kills))
+    command = ("--app", f"{APPS}:wrong", "--seed", "7", "--shrink", "--plan")
+    lines = simulate(*command, str(given)).stdout.splitlines()
+    assert lines[1:3] == [
+        f"  again: brokerside simulate --app {APPS}:wrong --minutes 1 --plan {given} --seed 7",
+        "  shrunk: 1 of 2 faults is enough:",
+    ]
+    smaller.write_text(lines[-3])
+    assert simulate(*command, str(smaller)).stdout.splitlines()[0] == f"seed 7, 1 fault: {lines[-2].strip()}"
+    found = json.loads(simulate(*command, str(given), "--json").stdout)
+    assert (found["again"], found["plan"]) == (lines[1].removeprefix("  again: "), kills)
+    assert found["shrunk"]["plan"] == json.loads(lines[-3])
+    assert found["shrunk"]["error"] == found["error"]
 
 
 @pytest.mark.deep
