@@ -49,6 +49,8 @@ def kernels(request: pytest.FixtureRequest) -> Iterator[None]:
 
 SHARED_PROCESS: Final = ("tests/spark_analysis/", "tests/kafka/")
 """Folders whose tests share a JVM: each folder runs in one process, and begins first, as it takes longest."""
+OWN_PROCESS: Final = ("tests/spark_analysis/cli/test_hostile_inputs.py",)
+"""Files of those folders that start no JVM and take minutes: they run beside the folder."""
 DEEP_MARKERS: Final = ("kafka", "browser")
 
 
@@ -76,7 +78,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             """Return what shares a process: a file, or a folder whose tests share a JVM."""
-            return next((folder for folder in SHARED_PROCESS if nodeid.startswith(folder)), nodeid.split("::")[0])
+            file = nodeid.split("::")[0]
+            return file if file in OWN_PROCESS else next((f for f in SHARED_PROCESS if file.startswith(f)), file)
 
     config.option.loadscopereorder = False  # Else the file with most tests comes first.
     return ByFile(config, log)

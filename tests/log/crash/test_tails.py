@@ -378,8 +378,8 @@ def test_recovery_leaves_all_whole_appends_before_the_damage(kind: str) -> None:
 @pytest.mark.deep
 @pytest.mark.parametrize("kind", DAMAGES)
 def test_recovery_leaves_all_whole_appends_before_any_damage(kind: str) -> None:
-    for shape, codec in SHAPES:
-        assert sweep(written(shape, codec), kind).total() > 0, (shape, codec)
+    for number, (shape, codec) in enumerate(SHAPES):  # Every second damage: the odd ones of every second log.
+        assert sweep(written(shape, codec), kind, stride=2, first=number).total() > 0, (shape, codec)
 
 
 def test_a_damaged_batch_that_would_be_kept_is_found() -> None:
