@@ -13,6 +13,7 @@
 - sockets: Serve a cluster on sockets of 127.0.0.1 in real time.
 - app: Run an application under drawn faults, seed after seed, and shrink the faults that break it.
 - client_bugs: Reproduce open bugs of public clients.
+- virtual_process: Give a thread the loop's clock, and refuse there what waits in real time.
 - virtual_loop: An event loop whose clock is the simulation's.
 - served_cluster: Join a simulation, its gateways, coordinators, topics and connections.
 - connection: Carry one client's connection to one run of a broker.

@@ -28,7 +28,7 @@ from replication.simulation.run import Outcome
 from replication.testing.cluster_spec import ClusterSpec
 from replication.testing.kafka import Kafka
 from replication.testing.served_cluster import ModelError
-from replication.testing.virtual import LIMIT_MS, STOP_S, VirtualRun
+from replication.testing.virtual import LIMIT_MS, STOP_S, VirtualRun, fault_of_main
 
 Main = Callable[[Kafka], Awaitable[Any]]
 FAULT_MS_MEAN: Final = {
@@ -138,6 +138,8 @@ def load_app(name: str) -> Main:
         raise UsageError(f"--app {name}: {text}") from None
     if found is None or not asyncio.iscoroutinefunction(found):
         raise UsageError(f"--app {name} names no coroutine function; write `async def {attribute or 'main'}(kafka)`")
+    if fault := fault_of_main(found):
+        raise UsageError(f"--app {name}: {fault}")
     main: Main = found
     return main
 

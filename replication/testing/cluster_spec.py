@@ -5,7 +5,7 @@ Source: ours.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 from typing import Any, Final
 
 import attrs
@@ -99,6 +99,7 @@ class ClusterSpec:
         checked_count("seed", self.seed, 0, INT64_MAX)
         checked_count("factor", self.factor, 0, self.brokers)
         checked_count("min_insync_replicas", self.min_insync_replicas, 0, self.replication_factor)
+        checked_count("wall_clock_ms", self.wall_clock_ms, 0, INT64_MAX)
         checked_count("default_partitions", self.default_partitions, 1, PARTITION_COUNT_MAX)
         for name in _FLAGS:
             if not isinstance(getattr(self, name), bool):
@@ -110,6 +111,8 @@ class ClusterSpec:
     def _check_brokers(self) -> None:
         checked_list("broker_ids", self.broker_ids)
         shown = self.options().ids_shown  # It has checked the ids.
+        if not isinstance(self.down, Set | tuple | list):
+            raise UsageError(f"down is {self.down!r}; wanted is a set of brokers, such as {{0, 1}}")
         if wrong := first_other(self.down, self.ids):
             raise UsageError(f"down names broker {wrong[0]!r}; brokers are {shown}")
         if self.brokers - len(self.down) < self.replication_factor:

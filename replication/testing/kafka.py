@@ -137,7 +137,12 @@ class Kafka:
         self._ask(act)
 
     def restart(self, broker: int) -> None:
-        """Start a broker's process, after killing it if it runs."""
+        """Start a broker's process, after killing it if it runs.
+
+        A broker that was killed stays away until its session is over, 9 s after its last heartbeat by default
+        (broker.session.timeout.ms): until then the controller refuses to register it again, as one with its id is
+        registered (ClusterControlManager, 4.4.0).
+        """
         self.kill(broker)
 
         def act() -> None:
@@ -298,8 +303,8 @@ def checked(kafka: Kafka, spec: ClusterSpec, *, is_virtual: bool = True) -> None
 
 @contextmanager
 def kafka_cluster(
-    brokers: int = 3,
-    racks: tuple[str, ...] = (),
+    brokers: int | None = None,
+    racks: tuple[str, ...] | None = None,
     topics: Mapping[str, int | TopicSpec] | None = None,
     seed: int = 0,
     like: ClusterView | None = None,
@@ -307,8 +312,9 @@ def kafka_cluster(
 ) -> Iterator[Kafka]:
     """Serve a cluster on ports of 127.0.0.1 while the block runs; raise ClusterBrokenError if an invariant broke.
 
-    `like` is a `ClusterView`, whose brokers, racks, topics, replicas and settings are served, without records, in the
-    place of `brokers` and `racks`. `options` are the further fields of `ClusterSpec`, such as `min_insync_replicas`.
+    Three brokers without racks are served, unless `brokers` and `racks` say otherwise. `like` is a `ClusterView`, whose
+    brokers, racks, topics, replicas and settings are served, without records, in the place of both. `options` are the
+    further fields of `ClusterSpec`, such as `min_insync_replicas`.
 
     Example: one like the cluster of a dump.
 
@@ -320,8 +326,10 @@ def kafka_cluster(
     ...     kafka.replicas("single-region", 0)
     (2, 1)
     """
+    given = {"brokers": brokers, "racks": racks}
+    options |= {name: value for name, value in given.items() if value is not None}
     options |= {"topics": topics or {}, "seed": seed}
-    spec = ClusterSpec(brokers=brokers, racks=racks, **options) if like is None else spec_like(like, **options).spec
+    spec = ClusterSpec(**options) if like is None else spec_like(like, **options).spec
     server = SocketServer(spec)
     server.start()
     kafka = Kafka(server.served, server.call)

@@ -7,16 +7,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from inspect import isawaitable, iscoroutine, signature
 from typing import Any, Final, TypeVar
 
+import attrs
+
+from broker.errors import UsageError
 from broker.units import MINUTE_MS
 from replication.simulation.fault import Fault
 from replication.testing.cluster_spec import ClusterSpec
 from replication.testing.kafka import Kafka, checked
 from replication.testing.served_cluster import ServedCluster
-from replication.testing.virtual_loop import VirtualLoop, virtual_process
+from replication.testing.virtual_loop import VirtualLoop
+from replication.testing.virtual_process import virtual_process
 
 T = TypeVar("T")
+HOST: Final = "only-asyncio-on-virtual-time.invalid"
+"""The host of virtual brokers: nobody listens there (RFC 6761), and a client that looks for it names it as it fails."""
 LIMIT_MS: Final = 120 * MINUTE_MS
 STOP_S: Final = 300
 """How long in s a program may take to close its clients once it was cancelled: some requests' timeouts."""
@@ -35,8 +42,9 @@ def run_virtual(
     """Run `main(kafka)` to its end on the cluster's own clock, and return its result.
 
     `options` are further fields of `ClusterSpec`. Leaders stamp the records, as some clients' C code reads the real
-    clock. Raises UsageError for what has no virtual time (a thread, time.sleep, another host), and for a program that
-    runs longer than `limit_ms`; ClusterBrokenError if an invariant of the cluster broke.
+    clock. Raises UsageError for what has no virtual time (a thread, time.sleep, a socket), for a program that runs
+    longer than `limit_ms`, and where an event loop runs already; ClusterBrokenError if an invariant of the cluster
+    broke.
     """
     options.setdefault("is_append_time", True)
     spec = ClusterSpec(brokers=brokers, topics=topics or {}, seed=seed, faults=faults or (), **options)
@@ -47,10 +55,13 @@ def run_virtual(
 
 
 class VirtualRun:
-    """Hold a cluster on virtual time, and run one program against it."""
+    """Hold a cluster on virtual time, and run one program against it; raise UsageError where an event loop runs."""
 
     def __init__(self, spec: ClusterSpec, limit_ms: int = LIMIT_MS) -> None:
-        self.served = ServedCluster(spec)
+        if asyncio._get_running_loop() is not None:
+            what = "virtual time has an event loop of its own, and one runs here already"
+            raise UsageError(f"{what}; call run_virtual outside of coroutines (in a notebook, from a thread)")
+        self.served = ServedCluster(attrs.evolve(spec, host=HOST))
         self.served.begin()
         self._loop = VirtualLoop(self.served, limit_ms)
         self._seed = spec.seed
@@ -62,13 +73,40 @@ class VirtualRun:
         with virtual_process(loop, self._seed):
             try:
                 asyncio.set_event_loop(loop)
-                return loop.run_until_complete(_as_coroutine(main(self.kafka)))
+                return loop.run_until_complete(_as_coroutine(_begun(main, self.kafka)))
             finally:
                 try:
                     _cancel_all(loop)
                 finally:
                     asyncio.set_event_loop(None)
                     loop.close()
+
+
+def fault_of_main(main: object) -> str | None:
+    """Return why `main` is no function of the cluster, or None."""
+    name = getattr(main, "__name__", repr(main))
+    if not callable(main):
+        return f"main is {main!r}; wanted is a function, not what it returns"
+    try:
+        signature(main).bind(None)
+    except ValueError:
+        return None  # Some callables in C have no signature.
+    except TypeError as error:
+        return f"{name} cannot be called with the cluster alone: {error}; write `async def {name}(kafka)`"
+    return None
+
+
+def _begun(main: Callable[[Kafka], Awaitable[T]], kafka: Kafka) -> Awaitable[T]:
+    """Return what `main(kafka)` returns; raise UsageError if nobody can wait for it."""
+    if fault := fault_of_main(main):
+        if iscoroutine(main):
+            main.close()  # Or Python would warn that nobody has awaited it.
+        raise UsageError(fault)
+    begun = main(kafka)
+    if not isawaitable(begun):
+        name = getattr(main, "__name__", repr(main))
+        raise UsageError(f"{name} is no coroutine function and returned {begun!r}; write `async def {name}(kafka)`")
+    return begun
 
 
 async def _as_coroutine(awaitable: Awaitable[T]) -> T:

@@ -1,9 +1,9 @@
 """Run an asyncio program on the clock of a simulated cluster: an event loop that never waits.
 
 While a callback is ready time stands still but for a microsecond a turn; when none is, the loop runs the cluster up to
-its next event or the program's next timer. Futures and tasks hash by serial number, as `asyncio.wait` walks sets;
-`time` and `random` of the process are the loop's while it runs. A program that walks sets of texts by itself also needs
-one PYTHONHASHSEED. Threads, subprocesses, signals, and sockets to anything but the cluster are refused.
+its next event or the program's next timer. Futures and tasks hash by serial number, as `asyncio.wait` walks sets. A
+program that walks sets of texts by itself also needs one PYTHONHASHSEED. Threads, subprocesses, signals, and sockets to
+anything but the cluster are refused.
 
 Source: ours; the pieces are those of asyncio's BaseEventLoop.
 """
@@ -11,16 +11,10 @@ Source: ours; the pieces are those of asyncio's BaseEventLoop.
 from __future__ import annotations
 
 import asyncio
-import random
-import threading
-import time
 from asyncio import base_events, transports
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable
 from itertools import count
-from types import ModuleType
 from typing import Any, Final, NoReturn, TypeVar
-from unittest import mock
 
 from broker.errors import UsageError
 from replication.testing.served_cluster import ServedCluster
@@ -32,6 +26,10 @@ IDLE_MS_MAX: Final = 24 * 3_600_000
 
 T = TypeVar("T")
 _serial = count()
+
+
+class NotVirtualError(UsageError, NotImplementedError):
+    """Report what a virtual loop does not have; programs may take it for asyncio's own error, as of other platforms."""
 
 
 class VirtualFuture(asyncio.Future[Any]):
@@ -65,6 +63,8 @@ class VirtualLoop(base_events.BaseEventLoop):
         self._limit_ms = limit_ms
         self._now_s = served.now_ms / _SECOND_MS
         self._selector = self
+        self.turn_count = 0
+        """How many turns the loop has made; one that stands still makes none."""
         self._clock_resolution = TURN_S
         self._pipes: list[_ClientEnd] = []
         self.set_task_factory(_new_task)
@@ -90,6 +90,7 @@ class VirtualLoop(base_events.BaseEventLoop):
 
     def select(self, timeout: float | None) -> list[Any]:
         """Let time pass until a callback is ready or `timeout` is over; there are no file descriptors."""
+        self.turn_count += 1
         if timeout is not None and timeout <= 0:
             self._now_s += TURN_S
             return []
@@ -138,6 +139,14 @@ class VirtualLoop(base_events.BaseEventLoop):
     def run_in_executor(self, executor: Any, func: Any, *arguments: Any) -> NoReturn:  # type: ignore[override]  # Only what clients of Kafka pass.
         """Refuse: a thread runs on no virtual clock."""
         raise UsageError(f"{getattr(func, '__name__', func)} asks for a thread, which has no virtual time")
+
+    def add_signal_handler(self, sig: int, callback: Callable[..., object], *arguments: Any) -> NoReturn:  # type: ignore[override]  # Nothing is called.
+        """Refuse: a signal comes in real time."""
+        raise NotVirtualError("a signal has no virtual time; catch NotImplementedError, as for asyncio on Windows")
+
+    async def _make_subprocess_transport(self, *arguments: Any, **options: Any) -> NoReturn:
+        """Refuse: a process runs in real time."""
+        raise NotVirtualError("a subprocess has no virtual time")
 
     def close(self) -> None:
         """Close the loop."""
@@ -253,58 +262,3 @@ class _BrokerSink:
 
 def _new_task(loop: Any, coroutine: Any, **options: Any) -> VirtualTask:
     return VirtualTask(coroutine, loop=loop, **options)
-
-
-@contextmanager
-def virtual_process(loop: VirtualLoop, seed: int) -> Iterator[None]:
-    """Let the process's clocks be the loop's, and its random generator begin at `seed`."""
-    state = random.getstate()
-    random.seed(seed)
-    clocks: dict[str, Callable[..., Any]] = {
-        "time": loop.wall_s,
-        "time_ns": lambda: round(loop.wall_s() * 1e9),
-        "monotonic": loop.time,
-        "monotonic_ns": lambda: round(loop.time() * 1e9),
-        "perf_counter": loop.time,
-        "perf_counter_ns": lambda: round(loop.time() * 1e9),
-        "sleep": _refuse_sleep,
-    }
-    clocks = {name: _in_this_thread(virtual, getattr(time, name)) for name, virtual in clocks.items()}
-    draws: dict[str, Callable[..., Any]] = {"choice": _sorted_first(random.choice), "shuffle": _shuffle_sorted}
-    try:
-        with _patched(time, clocks), _patched(random, draws):
-            yield
-    finally:
-        random.setstate(state)
-
-
-def _patched(module: ModuleType, functions: Mapping[str, Callable[..., Any]]) -> AbstractContextManager[Any]:
-    """Return what replaces functions of a module for a while."""
-    stack = ExitStack()
-    for name, function in functions.items():
-        stack.enter_context(mock.patch.object(module, name, function))
-    return stack
-
-
-def _in_this_thread(virtual: Callable[..., Any], real: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `virtual` for the thread that calls this, and `real` for all others, which go on in real time."""
-    own = threading.get_ident()
-    return lambda *arguments: (virtual if threading.get_ident() == own else real)(*arguments)
-
-
-def _sorted_first(choice: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a function that chooses from what it is given in an order of its own.
-
-    Clients choose a broker from a list that was a set, whose order differs from process to process.
-    """
-    return lambda population: choice(sorted(population, key=repr))
-
-
-def _shuffle_sorted(population: Any) -> None:
-    """Shuffle a list from an order of its own."""
-    population.sort(key=repr)
-    random.Random(random.getrandbits(64)).shuffle(population)
-
-
-def _refuse_sleep(_seconds: float) -> NoReturn:
-    raise UsageError("time.sleep stops virtual time for every task; write `await asyncio.sleep(...)`")

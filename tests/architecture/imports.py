@@ -59,7 +59,8 @@ WORLDLY: Final[dict[str, frozenset[str]]] = {
     "replication/testing/server_end.py": frozenset({"asyncio"}),
     "replication/testing/sockets.py": frozenset({"asyncio", "threading"}),
     "replication/testing/virtual.py": frozenset({"asyncio"}),
-    "replication/testing/virtual_loop.py": frozenset({"asyncio", "threading"}),
+    "replication/testing/virtual_loop.py": frozenset({"asyncio"}),
+    "replication/testing/virtual_process.py": frozenset({"socket", "threading"}),
 }
 """Files outside spark_analysis that reach outside the process, and by which of `IO_MODULES`."""
 

@@ -26,7 +26,7 @@ CHANCE: Final = frozenset({"random", "uuid", "secrets"})
 CLOCKS: Final = frozenset({"time", "datetime"})
 WORLDLY_FILES: Final = (
     *("*/__main__.py", "*/cli.py", "*/*_cli.py", "*/cli/*.py", "log/storage/files.py"),
-    *("replication/testing/sockets.py", "replication/testing/virtual_loop.py"),
+    *("replication/testing/sockets.py", "replication/testing/virtual_process.py"),
 )
 """Files that read clocks, the environment and files, beside spark_analysis; chance is a parameter everywhere."""
 
@@ -34,7 +34,7 @@ VALUES: Final = frozenset(
     {"from datetime import timedelta", "from datetime import UTC, datetime, timedelta", "from uuid import UUID"}
 )
 """Types of values of the wire format, which read neither clock nor chance."""
-CHANCE_REPLACED: Final = "replication/testing/virtual_loop.py"
+CHANCE_REPLACED: Final = "replication/testing/virtual_process.py"
 """Puts seeded chance in the place of the process's own while a program runs on virtual time."""
 
 # Assembled from parts, so that this file does not hold what it looks for.

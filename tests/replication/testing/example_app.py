@@ -118,3 +118,7 @@ async def stubborn(_kafka: Kafka) -> None:
             await asyncio.sleep(3_600)
         except asyncio.CancelledError:
             continue
+
+
+async def _at_rest() -> None:
+    """Take no cluster."""

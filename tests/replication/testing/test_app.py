@@ -142,6 +142,7 @@ def test_an_application_that_did_not_end_is_no_success() -> None:
     [
         ("no.such.module:main", "--app no.such.module:main: ModuleNotFoundError: No module named 'no'"),
         (f"{APPS}:CLUSTER", "names no coroutine function; write `async def CLUSTER(kafka)`"),
+        (f"{APPS}:_at_rest", "_at_rest cannot be called with the cluster alone: too many positional arguments; write"),
         (f"{APPS}:gone", "names no coroutine function; write `async def gone(kafka)`"),
     ],
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from broker.cluster import ClusterView
 from broker.errors import UsageError
 from replication.simulation.fault import Fault
 from replication.simulation.options import FaultKind
@@ -65,6 +66,8 @@ def test_a_topic_that_cannot_be_is_refused(given: dict[str, Any], words: str) ->
         ({"min_insync_replicas": 4}, f"min_insync_replicas is 4; {WHOLE} 0 to 3"),
         ({"default_partitions": 0}, f"default_partitions is 0; {WHOLE} 1 to 1000"),
         ({"auto_create": "no"}, "auto_create is 'no'; allowed are True and False"),
+        ({"down": 5}, "down is 5; wanted is a set of brokers, such as {0, 1}"),
+        ({"wall_clock_ms": "now"}, f"wall_clock_ms is the text 'now'; {WHOLE} 0 to 9223372036854775807"),
         ({"down": {7}}, "down names broker 7; brokers are 0 to 2"),
         ({"down": {1}}, "1 of 3 brokers are down, and the replication factor is 3"),
         ({"racks": "abc"}, "racks are 'abc'; wanted is a tuple"),
@@ -114,6 +117,14 @@ def test_only_a_view_is_something_to_be_like(like: Any, shown: str) -> None:
         pass
     way = "`(view,) = read_dump([path.read_bytes()], source='prod').clusters` makes one of a dump"
     assert str(refused.value) == f"like is {shown}; wanted is a ClusterView, as {way}"
+
+
+@pytest.mark.parametrize(("name", "value"), [("brokers", 3), ("racks", ("a",))])
+def test_what_the_cluster_decides_that_is_served_like_is_refused_beside_it(name: str, value: Any) -> None:
+    view = ClusterView(name="prod", source="prod", format="describe", brokers=(), topics=())
+    with pytest.raises(UsageError) as refused, kafka_cluster(like=view, **{name: value}):
+        pass
+    assert str(refused.value) == f"{name} is decided by the cluster that is served like; leave it out"
 
 
 @pytest.fixture(scope="module")

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import KafkaConnectionError
+from kafka import KafkaConsumer, KafkaProducer
 
 from broker.errors import UsageError
 from broker.units import DurationMs, TimeMs
 from replication.simulation import Fault, FaultKind
-from replication.testing import Kafka, run_virtual
+from replication.testing import Kafka, run_virtual, virtual_process
 from replication.testing.kafka import Verdict
 
 ROOT = Path(__file__).parents[3]
@@ -114,6 +117,110 @@ def test_what_cannot_be_virtual_is_refused() -> None:
     run_virtual(goes_elsewhere)
 
 
+async def returns(kafka: Kafka) -> int:
+    """Return at once."""
+    return 7
+
+
+async def takes_nothing() -> None:
+    """Have no parameter."""
+
+
+async def takes_two(kafka: Kafka, further: int) -> None:
+    """Have one parameter too many."""
+
+
+def is_synchronous(kafka: Kafka) -> int:
+    """Return what nobody can wait for."""
+    return 7
+
+
+BEGUN = "write `async def"
+ALONE = "cannot be called with the cluster alone"
+
+
+@pytest.mark.parametrize(
+    ("main", "words"),
+    [
+        (takes_nothing, f"takes_nothing {ALONE}: too many positional arguments; {BEGUN} takes_nothing(kafka)`"),
+        (takes_two, f"takes_two {ALONE}: missing a required argument: 'further'; {BEGUN} takes_two(kafka)`"),
+        (is_synchronous, f"is_synchronous is no coroutine function and returned 7; {BEGUN} is_synchronous(kafka)`"),
+        (7, "main is 7; wanted is a function, not what it returns"),
+    ],
+)
+def test_what_is_no_program_is_refused(main: Any, words: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        run_virtual(main)
+    assert str(refused.value) == words
+
+
+def test_a_program_in_a_program_is_refused() -> None:
+    async def outer(kafka: Kafka) -> None:
+        run_virtual(returns)
+
+    with pytest.raises(UsageError, match="has an event loop of its own, and one runs here already; call run_virtual"):
+        run_virtual(outer)
+    assert run_virtual(lambda kafka: returns(kafka)) == 7
+
+
+OTHER = "has no virtual time, which asyncio alone has; kafka_cluster serves other clients in real time"
+
+
+def starts_a_thread(_servers: str) -> None:
+    """Start a thread."""
+    threading.Thread(target=print).start()
+
+
+def handles_a_signal(_servers: str) -> None:
+    """Ask for the handling of a signal."""
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, print)
+
+
+@pytest.mark.parametrize(
+    ("act", "words"),
+    [
+        (starts_a_thread, f"a thread {OTHER}"),
+        (lambda servers: KafkaProducer(bootstrap_servers=servers), f"a socket {OTHER}"),
+        (lambda servers: next(KafkaConsumer("orders", bootstrap_servers=servers)), f"a socket {OTHER}"),
+        (handles_a_signal, "a signal has no virtual time; catch NotImplementedError, as for asyncio on Windows"),
+        (lambda _: asyncio.create_subprocess_exec("true"), "a subprocess has no virtual time"),
+    ],
+)
+def test_what_waits_in_real_time_is_refused_though_it_is_not_asyncio_s(act: Callable[[str], Any], words: str) -> None:
+    async def main(kafka: Kafka) -> None:
+        done = act(kafka.bootstrap_servers)
+        if done is not None:
+            await done
+
+    with pytest.raises(UsageError) as refused:
+        run_virtual(main)
+    assert str(refused.value) == words
+    threading.Thread(target=time.time).start()  # After the run it is allowed again.
+
+
+def test_nobody_can_listen_where_virtual_brokers_are() -> None:
+    async def main(kafka: Kafka) -> str:
+        return kafka.bootstrap_servers
+
+    hosts = {server.rpartition(":")[0] for server in run_virtual(main).split(",")}
+    assert {host.rpartition(".")[2] for host in hosts} == {"invalid"}
+
+
+def test_a_program_that_waits_in_real_time_is_said_to_stand_still(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def main(kafka: Kafka) -> None:
+        threading.Event().wait(0.5)
+
+    monkeypatch.setattr(virtual_process, "STILL_S", 0.1)
+    run_virtual(main)
+    found = capsys.readouterr().err
+    assert found.startswith("brokerside: the program has not returned to its event loop for 0.1 s of real time, and is")
+    assert found.endswith("clients in C, locks and other calls that wait have no virtual time\n")
+    run_virtual(returns)
+    assert capsys.readouterr().err == ""
+
+
 def test_the_clocks_of_the_process_are_virtual_while_it_runs() -> None:
     async def main(kafka: Kafka) -> tuple[float, float]:
         wall_s, steady_s = time.time(), time.monotonic()
@@ -126,10 +233,19 @@ def test_the_clocks_of_the_process_are_virtual_while_it_runs() -> None:
 
 
 def test_other_threads_go_on_in_real_time() -> None:
+    seen: list[float] = []
+    begun = threading.Event()
+
+    def look() -> None:
+        begun.wait()
+        time.sleep(0)
+        seen.append(time.time())
+
+    other = threading.Thread(target=look)
+    other.start()
+
     async def main(kafka: Kafka) -> None:
-        seen: list[float] = []
-        other = threading.Thread(target=lambda: seen.extend((time.sleep(0), time.time())[1:]))
-        other.start()
+        begun.set()
         other.join()
         assert abs(seen[0] - real_s) < 600
         assert abs(time.time() - real_s) > 600
