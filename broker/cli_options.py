@@ -6,7 +6,7 @@ Source: ours; click.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import click
@@ -72,6 +72,18 @@ def shape_options(shapes: Mapping[str, str]) -> Callable[[Callable[..., int]], C
         return decorated
 
     return decorate
+
+
+def printing_option(name: str, lines: Callable[[], Iterable[str]], text: str) -> Callable[[Command], Command]:
+    """Return a flag that prints lines and ends the command, whatever else is given."""
+
+    def show(context: click.Context, _option: click.Parameter, is_given: bool) -> None:  # As click calls.
+        if is_given:
+            for line in lines():
+                click.echo(line)
+            context.exit()
+
+    return click.option(name, is_flag=True, is_eager=True, expose_value=False, callback=show, help=text)
 
 
 def idle_beside(

@@ -16,6 +16,7 @@ from broker.cli_options import (
     idle_beside,
     idle_without,
     minutes_option,
+    printing_option,
     seed_option,
     seeds_option,
     shape_options,
@@ -34,9 +35,9 @@ from replication.groups import GROUP_INVARIANTS, GroupsExtension, with_groups
 from replication.groups.plan import GROUP_COUNT_MAX
 from replication.roles.states import Machine, find_machines
 from replication.rules.switches import rules_of, sound, without
-from replication.simulation.fault import Fault
+from replication.simulation.fault import Fault, fault_lines
 from replication.simulation.faults import draw_plan
-from replication.simulation.options import MINUTES_MAX, Options, harsh, quiet, swarm
+from replication.simulation.options import MINUTES_MAX, FaultKind, Options, harsh, quiet, swarm
 from replication.simulation.plan_file import read_plan
 from replication.simulation.policies import placed
 from replication.simulation.report import lacking_line, lacking_rules, options_lines, shrink, shrunk_lines, verdict_line
@@ -89,8 +90,9 @@ _RELEASES: Final = {False: NEWEST.name, True: "3.5"}
     "--plan",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Run the faults of a JSON file, as --shrink prints it, in the place of those drawn.",
+    help="Run the faults of a JSON file, as --shrink prints it, in the place of those drawn; see --fault-kinds.",
 )
+@printing_option("--fault-kinds", lambda: fault_lines(FaultKind.__members__), "Print the kinds of faults and exit.")
 @click.option(
     "--app",
     metavar="MODULE:MAIN",

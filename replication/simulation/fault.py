@@ -6,7 +6,7 @@ A fault that nothing of a cluster can be struck by is refused when it is made or
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import attrs
@@ -239,3 +239,18 @@ def check_plan(plan: Iterable[Fault], options: Options) -> tuple[Fault, ...]:
         if where >= count:
             raise UsageError(f"{fault.kind.name} strikes {name} {where}; the cluster has {name}s 0 to {count - 1}")
     return checked
+
+
+def fault_lines(kinds: Mapping[str, FaultKind]) -> list[str]:
+    """Return a table of kinds by name: what a fault of each strikes, and what happens.
+
+    >>> print(*fault_lines({"kill": FaultKind.KILL, "failover": FaultKind.CONTROLLER_FAILOVER}), sep="\\n")
+    kind      strikes  what happens
+    kill      broker   the process dies; the disk keeps all that was written
+    failover  cluster  another controller takes over
+    """
+    width = max(map(len, kinds))
+    rows = [("kind", "strikes", "what happens")]
+    rows += [(name, target_name(kind) or "cluster", kind.value) for name, kind in kinds.items()]
+    struck_width = max(len(struck) for _, struck, _ in rows)
+    return [f"{name:<{width}}  {struck:<{struck_width}}  {what}" for name, struck, what in rows]

@@ -18,15 +18,16 @@ import attrs
 import click
 
 from broker.cli import EXIT_REFUSED, takes
-from broker.cli_options import idle_beside, idle_without, seed_option
+from broker.cli_options import idle_beside, idle_without, printing_option, seed_option
 from broker.cluster import ClusterView
 from broker.errors import UsageError
 from broker.wording import counted
+from replication.simulation.fault import fault_lines
 from replication.simulation.options import BROKER_COUNT_MAX
 from replication.simulation.report import verdict_line
 from replication.simulation.run import Outcome
 from replication.testing.fault_watch import FaultNotice
-from replication.testing.serve_options import FAULT_NAMES, ServeOptions
+from replication.testing.serve_options import FAULT_KINDS, ServeOptions
 from replication.testing.topics import PORT_MAX
 
 if TYPE_CHECKING:
@@ -92,8 +93,9 @@ def _only_one(_context: click.Context, option: click.Parameter, values: tuple[st
     "faults",
     multiple=True,
     metavar="'KIND [BROKER] at TIME [for TIME]'",
-    help=f"Break something, such as 'kill 2 at 30s for 10s'; may be repeated. Kinds: {', '.join(FAULT_NAMES)}.",
+    help="Break something, such as 'kill 2 at 30s for 10s', 10 s if not said; may be repeated. See --fault-kinds.",
 )
+@printing_option("--fault-kinds", lambda: fault_lines(FAULT_KINDS), "Print the kinds of --fault and exit.")
 @click.option("--unclean", is_flag=True, help="Allow unclean leader election.")
 @click.option("--no-auto-create", is_flag=True, help="Create no topic because a client asks for it.")
 @seed_option()

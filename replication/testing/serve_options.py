@@ -18,7 +18,7 @@ import attrs
 
 from broker.errors import UsageError
 from broker.units import DAY_MS, DurationMs, TimeMs
-from replication.simulation.fault import Fault
+from replication.simulation.fault import Fault, target_name
 from replication.simulation.options import FaultKind
 from replication.testing.topics import DURATION_MS, PARTITION_COUNT_MAX, is_legal_name
 
@@ -27,27 +27,16 @@ _FAULT: Final = re.compile(
     r"(?P<kind>[a-z-]+)(?: (?P<target>\d{1,6}))? at (?P<at>\d{1,9})(?P<at_unit>ms|s|m)"
     r"(?: for (?P<length>\d{1,9})(?P<length_unit>ms|s|m))?"
 )
-_OF_BROKERS: Final = {
+FAULT_KINDS: Final[Mapping[str, FaultKind]] = {
     kind.name.lower().replace("_", "-"): kind
     for kind in (
         *(FaultKind.KILL, FaultKind.POWER_LOSS, FaultKind.WIPE, FaultKind.STOP, FaultKind.PAUSE, FaultKind.CUT_PEERS),
-        *(
-            FaultKind.CUT_CONTROLLER,
-            FaultKind.ISOLATE,
-            FaultKind.DEAF,
-            FaultKind.MUTE,
-            FaultKind.SLOW,
-            FaultKind.SLOW_DISK,
-            FaultKind.FULL_DISK,
-        ),
-        *(FaultKind.FAILED_DIRECTORY, FaultKind.LATE_METADATA),
+        *(FaultKind.CUT_CONTROLLER, FaultKind.ISOLATE, FaultKind.DEAF, FaultKind.MUTE, FaultKind.SLOW),
+        *(FaultKind.SLOW_DISK, FaultKind.FULL_DISK, FaultKind.FAILED_DIRECTORY, FaultKind.LATE_METADATA),
+        *(FaultKind.CONTROLLER_FAILOVER, FaultKind.CONTROLLER_AWAY),
     )
 }
-_OF_CLUSTER: Final = {
-    "controller-failover": FaultKind.CONTROLLER_FAILOVER,
-    "controller-away": FaultKind.CONTROLLER_AWAY,
-}
-FAULT_NAMES: Final = (*_OF_BROKERS, *_OF_CLUSTER)
+"""The kinds by the names that users write."""
 _LASTING_MS: Final = 10_000
 """How long a fault lasts that is given without a length."""
 
@@ -92,9 +81,9 @@ def read_fault(text: str) -> Fault:
     if found is None:
         raise UsageError(f"fault {text!r} is not understood; write for example 'kill 2 at 30s for 10s'")
     kind, target = found["kind"], found["target"]
-    if kind not in FAULT_NAMES:
-        raise UsageError(f"fault {text!r}: there is no {kind!r}; faults are {', '.join(FAULT_NAMES)}")
-    if (kind in _OF_BROKERS) is (target is None):
+    if kind not in FAULT_KINDS:
+        raise UsageError(f"fault {text!r}: there is no {kind!r}; faults are {', '.join(FAULT_KINDS)}")
+    if bool(target_name(FAULT_KINDS[kind])) is (target is None):
         raise UsageError(f"fault {text!r}: {kind} {'strikes a broker' if target is None else 'strikes no broker'}")
     length = found["length"]
     length_ms = _LASTING_MS if length is None else int(length) * _UNITS_MS[found["length_unit"]]
@@ -103,4 +92,4 @@ def read_fault(text: str) -> Fault:
         raise UsageError(f"fault {text!r} lasts 0 ms; 1 ms or more is allowed")
     if at_ms + length_ms > DURATION_MS:
         raise UsageError(f"fault {text!r} ends after {DURATION_MS // DAY_MS} days, which is as long as a cluster runs")
-    return Fault(at_ms, {**_OF_BROKERS, **_OF_CLUSTER}[kind], int(target or 0), DurationMs(length_ms))
+    return Fault(at_ms, FAULT_KINDS[kind], int(target or 0), DurationMs(length_ms))

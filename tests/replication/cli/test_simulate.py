@@ -143,6 +143,13 @@ def test_a_shrunk_plan_is_printed_as_a_file_that_breaks_again(
     assert len(found["plan"]) > len(found["shrunk"]["plan"])
 
 
+def test_every_kind_of_fault_of_a_plan_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(simulate, "simulate", ["--fault-kinds", "--diagram"]) == 0
+    rows = [row.split(maxsplit=2) for row in capsys.readouterr().out.splitlines()[1:]]
+    assert [(FaultKind[name], what) for name, _, what in rows] == [(kind, kind.value) for kind in FaultKind]
+    assert {strikes for _, strikes, _ in rows} == {"broker", "rack", "partition", "cluster"}
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

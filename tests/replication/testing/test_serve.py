@@ -10,9 +10,11 @@ import sys
 
 import pytest
 from aiokafka import AIOKafkaProducer
+from click.testing import CliRunner
 
 from broker.errors import UsageError
 from replication.simulation.options import FaultKind
+from replication.testing.cli import serve
 from replication.testing.serve_options import read_fault, read_topic
 
 
@@ -68,6 +70,16 @@ def test_a_fault_that_is_none_is_refused(text: str, words: str) -> None:
     with pytest.raises(UsageError) as refused:
         read_fault(text)
     assert words in str(refused.value)
+
+
+def test_the_kinds_of_faults_are_explained_by_the_names_that_are_read() -> None:
+    head, *rows = CliRunner().invoke(serve, ["--fault-kinds"]).output.splitlines()
+    assert head.split() == ["kind", "strikes", "what", "happens"]
+    assert len(rows) > 15
+    for row in rows:
+        name, strikes, what = row.split(maxsplit=2)
+        fault = read_fault(f"{name} {'1 ' if strikes == 'broker' else ''}at 3s")
+        assert fault.kind.value == what
 
 
 @pytest.mark.parametrize(
