@@ -18,7 +18,7 @@ from typing import Any, Final
 import attrs
 
 from broker.cli import Terminated
-from broker.errors import UsageError
+from broker.errors import UsageError, shorten
 from broker.units import MINUTE_MS, SECOND_MS, DurationMs
 from replication.simulation.fault import Fault
 from replication.simulation.faults import draw_plan
@@ -43,6 +43,7 @@ FAULT_MS_MEAN: Final = {
 }
 """The mean time in ms between faults of a kind."""
 _SHRINK_TRIES_MAX: Final = 100
+_TEXT_LENGTH_MAX: Final = 300
 _OF_THE_USER: Final = (KeyboardInterrupt, Terminated)
 """What ends the command, not the application."""
 
@@ -190,8 +191,10 @@ def _at_most(main: Main, seconds: float) -> Callable[[Kafka], Awaitable[bool]]:
 
 def _raised_text(raised: BaseException, module: str) -> str:
     """Return an exception's class, its text, and where in a module it came from."""
-    text = " ".join(str(raised).split())
-    return type(raised).__name__ + (f": {text}" if text else "") + _place(raised, module)
+    name = type(raised).__name__
+    # Clients put their class in front, and the representation of texts with ends of lines.
+    text = " ".join(str(raised).removeprefix(f"{name}: ").replace("\\n", " ").split())
+    return name + (f": {shorten(text, _TEXT_LENGTH_MAX)}" if text else "") + _place(raised, module)
 
 
 def _place(raised: BaseException, module: str) -> str:

@@ -22,8 +22,8 @@ from replication.testing.virtual_loop import VirtualLoop
 from replication.testing.virtual_process import virtual_process
 
 T = TypeVar("T")
-HOST: Final = "only-asyncio-on-virtual-time.invalid"
-"""The host of virtual brokers: nobody listens there (RFC 6761), and a client that looks for it names it as it fails."""
+HOST: Final = "virtual-time.invalid"
+"""The host of virtual brokers: nobody listens there (RFC 6761), and a client in C that looks for it names it."""
 LIMIT_MS: Final = 120 * MINUTE_MS
 STOP_S: Final = 300
 """How long in s a program may take to close its clients once it was cancelled: some requests' timeouts."""

@@ -42,7 +42,10 @@ def virtual_process(loop: VirtualLoop, seed: int) -> Iterator[None]:
         "perf_counter_ns": lambda: round(loop.time() * 1e9),
         "sleep": _refusing(_SLEEP),
     }
-    draws: dict[str, Callable[..., Any]] = {"choice": _sorted_first(random.choice), "shuffle": _shuffle_sorted}
+    draws: dict[str, Callable[..., Any]] = {
+        "choice": _sorted_first(random.choice),
+        "shuffle": _shuffle_sorted(random.shuffle),
+    }
     try:
         with (
             _watched(loop),
@@ -104,10 +107,14 @@ def _sorted_first(choice: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda population: choice(sorted(population, key=repr))
 
 
-def _shuffle_sorted(population: Any) -> None:
-    """Shuffle a list from an order of its own."""
-    population.sort(key=repr)
-    random.Random(random.getrandbits(64)).shuffle(population)
+def _shuffle_sorted(shuffle: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Return a function that shuffles a list from an order of its own, as `_sorted_first` chooses."""
+
+    def shuffle_sorted(population: Any) -> None:
+        population.sort(key=repr)
+        shuffle(population)
+
+    return shuffle_sorted
 
 
 def _refusing(what: str) -> Callable[..., NoReturn]:

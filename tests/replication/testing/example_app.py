@@ -44,6 +44,18 @@ async def wrong(kafka: Kafka) -> None:
     raise ValueError("a broker\nhas died")
 
 
+class TalkativeError(Exception):
+    """Show itself as errors of aiokafka do."""
+
+    def __str__(self) -> str:
+        return f"TalkativeError: {self.args!r}"
+
+
+async def talks(_kafka: Kafka) -> None:
+    """Raise an error with a long text of many lines."""
+    raise TalkativeError("to be read\n at leisure\n", "on and " * 100)
+
+
 async def _deaths(kafka: Kafka) -> int:
     """Return how many brokers have died within 40 s."""
     await asyncio.sleep(40)

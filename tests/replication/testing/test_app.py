@@ -76,6 +76,13 @@ def test_whatever_an_application_raises_breaks_its_seed_and_names_the_line(name:
     assert (found.is_broken, found.line()) == (True, f"the application raised {error}")
 
 
+def test_the_text_of_an_error_is_one_short_line() -> None:
+    error = run_app(asked("talks")).error
+    assert error.startswith("TalkativeError: ('to be read at leisure ', 'on and on and ")
+    assert error.endswith(f"…{at('talks', 2)}")
+    assert len(error) < 350
+
+
 @pytest.mark.parametrize("name", ["late", "stubborn"])
 def test_an_application_that_is_cut_off_is_said_not_to_have_ended(name: str) -> None:
     found = run_app(asked(name))
