@@ -16,6 +16,7 @@
 - virtual_process: Give a thread the loop's clock, and refuse there what waits in real time.
 - virtual_loop: An event loop whose clock is the simulation's.
 - served_cluster: Join a simulation, its gateways, coordinators, topics and connections.
+- client_writes: Note what clients wrote, and let the checkers forget what is settled.
 - connection: Carry one client's connection to one run of a broker.
 - served: The table of requests that are served, by API and version.
 - records_api: Produce, Fetch, ListOffsets, OffsetForLeaderEpoch, InitProducerId.
@@ -24,7 +25,8 @@
 - log_admin_api: DescribeLogDirs and DeleteRecords.
 - configs_api: DescribeConfigs and IncrementalAlterConfigs.
 - reassignment_api: Partitions moved, and leaders elected.
-- metadata_api: ApiVersions, Metadata, DescribeCluster; topics created, grown and deleted.
+- metadata_api: Metadata, DescribeTopicPartitions and DescribeCluster.
+- topics_api: Topics created, grown and deleted.
 - gateway: The hosted role that answers clients on one broker.
 - topics: Names, ids and partition numbers of the topics.
 - entities: Frames of Kafka's protocol to values and back.

@@ -36,6 +36,8 @@ from replication.roles.outbox import Outbox
 from replication.testing.gateway import Call, Gateway, Values, in_ms
 from replication.testing.topics import OFFSETS_TOPIC
 
+NO_MIGRATION: Final = "group.consumer.migration.policy=disabled"
+"""A group with members refuses a member of the other protocol, as Kafka does under this policy (KIP-848)."""
 _OPTIONS: Final = ClassicOptions()
 _NO_TICKET: Final = Ticket(0)
 _GROUP: Final = 0
@@ -258,9 +260,12 @@ def consumer_group_heartbeat(call: Call, out: Outbox) -> None:
         if response.error is not ErrorCode.NONE:
             is_unknown = response.error is ErrorCode.UNKNOWN_MEMBER_ID
             is_unheard = is_unknown and not _is_consumer_group(gateway, body.group_id)
-            call.answer({"error_code": ErrorCode.GROUP_ID_NOT_FOUND if is_unheard else response.error}, out)
+            values: dict[str, object] = {"error_code": ErrorCode.GROUP_ID_NOT_FOUND if is_unheard else response.error}
+            if is_unheard and isinstance(service_of(gateway, body.group_id), GroupService):
+                values["error_message"] = f"classic group {body.group_id}: {NO_MIGRATION}, so it is not upgraded"
+            call.answer(values, out)
             return
-        values: dict[str, object] = {
+        values = {
             "error_code": response.error,
             "member_id": response.member_id or None,
             "member_epoch": response.epoch,

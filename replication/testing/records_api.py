@@ -20,7 +20,15 @@ from broker.errors import BrokersideError
 from broker.ids import BrokerId, LeaderEpoch, Offset
 from log.batches.in_buffer import batches_in
 from log.codecs.compression import Codec
-from log.partition.reading import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Isolation
+from log.partition.reading import (
+    EARLIEST_LOCAL_TIMESTAMP,
+    EARLIEST_PENDING_UPLOAD_TIMESTAMP,
+    EARLIEST_TIMESTAMP,
+    LATEST_TIERED_TIMESTAMP,
+    LATEST_TIMESTAMP,
+    MAX_TIMESTAMP,
+    Isolation,
+)
 from replication.roles.messages import ProduceResponse
 from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
@@ -51,7 +59,14 @@ _ZSTD_SINCE: Final = 7
 """The version of Produce since which batches may be compressed with zstd (KIP-110)."""
 _FOLLOWERS_SINCE: Final = 11
 """The version of Fetch since which consumers read from followers (KIP-392)."""
-_SPECIAL_TIMES_SINCE: Final = {LATEST_TIMESTAMP: 1, EARLIEST_TIMESTAMP: 1, -3: 7, -4: 8, -5: 9, -6: 11}
+_SPECIAL_TIMES_SINCE: Final = {
+    LATEST_TIMESTAMP: 1,
+    EARLIEST_TIMESTAMP: 1,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL_TIMESTAMP: 8,
+    LATEST_TIERED_TIMESTAMP: 9,
+    EARLIEST_PENDING_UPLOAD_TIMESTAMP: 11,
+}
 """The version of ListOffsets since which a negative timestamp asks for a special offset."""
 
 
@@ -380,7 +395,7 @@ def _offset_at(log: ReplicaLog, timestamp_ms: int, end_offset: Offset) -> Mappin
     """Return the offset for a time; none at or above `end_offset` is shown."""
     if timestamp_ms == LATEST_TIMESTAMP:
         return {"offset": end_offset, "leader_epoch": _epoch_at_end(log)}
-    if timestamp_ms == EARLIEST_TIMESTAMP:
+    if timestamp_ms in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP):
         return {"offset": log.state.start_offset, "leader_epoch": _epoch_at_start(log)}
     found = log.log.fetch_offset_by_timestamp(timestamp_ms)
     if found is None or found.offset >= end_offset:

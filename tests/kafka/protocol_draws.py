@@ -326,6 +326,21 @@ def log_dirs(draw: Drawer) -> Step:
 # Topics.
 
 
+def describe_partitions(draw: Drawer) -> Step:
+    """Ask for a page of topics: of some or all, small or large, from a cursor that is right or wrong."""
+    some = [draw.topic(), draw.topic(), *(["bad/name"] if draw.one_in(6) else [])]
+    cursor = None
+    if draw.one_in(2):
+        topic = draw.random.choice(some)
+        cursor = {"topic_name": topic, "partition_index": draw.random.choice([0, 0, 1, 2, 7, -1])}
+    limit = draw.random.choice([0, 1, 1, 2, 3, 2_000, 5_000, -3])
+    # All are asked for from a cursor on only: __consumer_offsets comes first, and has other partitions.
+    has_all = cursor is not None and draw.one_in(3)
+    topics = [] if has_all else [{"name": name} for name in (some[1:] if draw.one_in(6) else some)]
+    values = {"topics": topics, "response_partition_limit": limit, "cursor": cursor}
+    return Step("DescribeTopicPartitions", 0, draw.random.randrange(3), values)
+
+
 def create_topics(draw: Drawer) -> Step:
     """Create a topic that is refused, or only validate."""
     name = draw.random.choice(["t0", "bad/name", "..", "n" * 250, "fresh"])
@@ -628,6 +643,7 @@ def consumer_heartbeat(draw: Drawer) -> Step:
 DRAWS: Final[tuple[Any, ...]] = (
     *(produce, produce, produce, fetch, fetch, list_offsets, list_offsets, epoch_end, init_producer, delete_records),
     *(metadata, metadata, describe_cluster, api_versions, describe_configs, alter_configs, log_dirs),
+    describe_partitions,
     *(create_topics, create_topics, renew_topic, delete_topics, create_partitions, reassign, list_reassignments, elect),
     *(find_coordinator, join, join, sync, sync, heartbeat, leave, commit, commit, commit, fetch_offsets, fetch_offsets),
     *(

@@ -34,6 +34,7 @@ _reader = cache(entity_reader)
 BROKER_FIELDS: Final = frozenset(
     (
         *("node_id", "leader_id", "broker_id", "controller_id", "replica_nodes", "isr_nodes", "offline_replicas"),
+        *("eligible_leader_replicas", "last_known_elr"),
         *("replicas", "adding_replicas", "removing_replicas", "preferred_read_replica"),
     )
 )

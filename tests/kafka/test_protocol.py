@@ -135,6 +135,7 @@ def test_the_tools_of_kafka_administer_a_simulated_cluster(tmp_path: Path) -> No
         run("TopicCommand", "--alter", *made, "--partitions", "3")
         described = run("TopicCommand", "--describe", *made)
         assert "PartitionCount: 3\tReplicationFactor: 3\tConfigs: min.insync.replicas=2" in described
+        assert described.count("Elr: \tLastKnownElr: ") == 3
 
         run("ConsoleProducer", "--topic", "orders", given="a\nb\nc\n")
         for group, how in (("old", "classic"), ("new", "consumer")):

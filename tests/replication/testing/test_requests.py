@@ -63,3 +63,48 @@ def test_coordinators_go_by_the_clock_of_the_cluster() -> None:
     number = served.topics.of_group("g")
     (record,) = served.records(*served.topics.place_of(number))
     assert before_ms <= record.timestamp <= served.spec.wall_clock_ms + served.now_ms
+
+
+def pages(end: Simulated, broker: int, limit: int) -> list[list[tuple[str, list[int]]]]:
+    """Return the pages of all topics: each topic's name and the indexes of its partitions there."""
+    found, cursor = [], None
+    while not found or cursor is not None:
+        answer = asked(end, broker, "DescribeTopicPartitions", topics=[], response_partition_limit=limit, cursor=cursor)
+        found.append(
+            [(each["name"], [one["partition_index"] for one in each["partitions"]]) for each in answer["topics"]]
+        )
+        cursor = answer["next_cursor"]
+    return found
+
+
+def test_topics_are_described_by_pages() -> None:
+    served = ServedCluster(ClusterSpec(topics={"a": 2, "b": 3, "__consumer_offsets": 1}))
+    served.begin()
+    assert pages(Simulated(served), 0, 2) == [
+        [("__consumer_offsets", [0]), ("a", [0])],
+        [("a", [1]), ("b", [0])],
+        [("b", [1, 2])],
+    ]
+    assert pages(Simulated(served), 0, 3) == [[("__consumer_offsets", [0]), ("a", [0, 1])], [("b", [0, 1, 2])]]
+
+
+def test_a_described_partition_names_its_eligible_replicas() -> None:
+    """KIP-966: the last member that left an ISR which is below min.insync.replicas may be elected."""
+    served = ServedCluster(ClusterSpec(topics={"t": 1}))
+    served.begin()
+    leader, second, third = served.cluster.controller.image.partitions[served.number_of("t", 0)].replicas
+    for broker in (third, second):
+        served.cluster.nodes[broker].kill()
+        served.advance(served.now_ms + 15_000)
+    answer = asked(
+        Simulated(served),
+        leader,
+        "DescribeTopicPartitions",
+        topics=[{"name": "t"}, {"name": "u"}, {"name": "a/b"}],
+        response_partition_limit=9,
+        cursor=None,
+    )
+    errors = [(each["name"], each["error_code"]) for each in answer["topics"]]
+    assert errors == [("a/b", "invalid_topic_exception"), ("t", "none"), ("u", "unknown_topic_or_partition")]
+    (partition,) = answer["topics"][1]["partitions"]
+    assert (partition["isr_nodes"], partition["eligible_leader_replicas"]) == ([leader], [second])
