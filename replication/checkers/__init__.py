@@ -16,6 +16,7 @@
 - durability: Find the acknowledged records that are lost, and the event that removed each of them.
 - reference_log: Keep the committed records of one partition, apart from the model.
 - observed_log: Read one replica's log from its bytes, and compare it with the committed records.
+- settled: Forget the records on which all replicas in sync have agreed, in runs of days.
 - view: Define what the checkers see of a cluster: its nodes and its controller.
 - retention_steps: Check the invariants after every event where retention and compaction change logs.
 - retention_logs: Check one log under retention and compaction (K1, K2, K5 to K7, and I12 in its form for such logs).
@@ -34,6 +35,7 @@ from replication.checkers.rare import Rare
 from replication.checkers.retention_model import is_expired, may_skip
 from replication.checkers.retention_report import RetentionReport, check_keys, retention_report
 from replication.checkers.retention_steps import RetentionStepChecker
+from replication.checkers.settled import SettlingStepChecker
 from replication.checkers.steps import StepChecker
 
 __all__ = (
@@ -46,6 +48,7 @@ __all__ = (
     "Rare",
     "RetentionReport",
     "RetentionStepChecker",
+    "SettlingStepChecker",
     "StepChecker",
     "account",
     "check_history",

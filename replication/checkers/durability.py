@@ -7,6 +7,7 @@ is reported apart and is no fault.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -17,6 +18,8 @@ from replication.checkers.elections import Ground
 from replication.checkers.reference_log import ReferenceLog
 from replication.rules.produce import ACKS_ALL, Fate
 
+_UNKNOWN: Final = -1
+"""The value of a record that is no longer remembered."""
 _KINDS: Final = {
     Ground.LAST_KNOWN: "last known leader",
     Ground.SETTING: "unclean election",
@@ -111,20 +114,25 @@ def account(writes: Sequence[Write], references: Mapping[int, ReferenceLog]) -> 
     lost = []
     for write in acked:
         partition = write.partition
-        if partition in references and references[partition].is_deleted:
+        known = references.get(partition)
+        if known is not None and (known.is_deleted or known.is_settled(write)):
             continue
         if write.value not in readable.get(partition, ()):
             event = ""
             if write.value not in anywhere.get(partition, ()):
-                event = (
-                    references[partition].gone.get(write.value, "never seen")
-                    if partition in references
-                    else "never seen"
-                )
+                event = "never seen" if known is None else known.gone.get(write.value, "never seen")
             cause = causes.get(write.value, "")
             lost.append(LostRecord(write.value, partition, write.offset, write.acks, cause, event))
-    by_one = sum(write.acks != ACKS_ALL for write in acked)
-    return DurabilityReport(len(acked) - by_one, by_one, tuple(lost))
+    counts = Counter(write.acks for write in acked)
+    for partition, reference in sorted(references.items()):
+        counts.update(reference.settled.acked_counts)
+        if not reference.is_deleted:
+            lost += [
+                LostRecord(_UNKNOWN, partition, offset, acks, cause, "settled before")
+                for offset, acks, cause in reference.settled.lost
+            ]
+    by_all = counts.pop(ACKS_ALL, 0)
+    return DurabilityReport(by_all, counts.total(), tuple(lost))
 
 
 def _readable(reference: ReferenceLog) -> set[int]:

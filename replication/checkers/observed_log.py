@@ -81,8 +81,9 @@ class Decoder:
     Clients that may write the same bytes twice need an `identify`; those of the simulation write numbers, each once.
     """
 
-    def __init__(self, identify: Identify | None = None) -> None:
+    def __init__(self, identify: Identify | None = None, remembered_count_max: int = REMEMBERED_COUNT_MAX) -> None:
         self._identify = identify
+        self._remembered_count_max = remembered_count_max
         self._remembered: dict[bytes, tuple[Entry, ...]] = {}
 
     def entries(self, data: bytes, base_offset: int) -> list[Entry]:
@@ -114,7 +115,7 @@ class Decoder:
             entries = _entries_of(data, _number)
         else:
             entries = (Entry(epoch, _value_of_one(data), producer, sequence, producer_epoch),)
-        if len(self._remembered) >= REMEMBERED_COUNT_MAX:
+        if len(self._remembered) >= self._remembered_count_max:
             self._remembered.clear()
         self._remembered[data] = entries
         return entries

@@ -6,6 +6,10 @@ truncated records are noted as lost, with the cause.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
 import attrs
 
 from broker.ids import BrokerId
@@ -13,6 +17,9 @@ from broker.units import TimeMs
 from replication.checkers.elections import Ground, UncleanElection
 from replication.checkers.observed_log import Entry, ObservedLog
 from replication.rules.partition import AlterPartitionRequest, PartitionState
+
+if TYPE_CHECKING:
+    from replication.checkers.clients import Write
 
 
 @attrs.frozen
@@ -35,6 +42,34 @@ class Loss:
             f"unclean election of broker {election.leader} at {self.at_ms} ms (epoch {election.leader_epoch}), "
             f"allowed by {election.ground.value}"
         )
+
+
+class SettledWrites:
+    """Sum up acknowledged writes that are no longer remembered one by one: how many, at which offsets, which lost."""
+
+    def __init__(self) -> None:
+        self.acked_counts: Counter[int] = Counter()
+        """How many writes were acknowledged, by their acks."""
+        self.lost: list[tuple[int, int, str]] = []
+        """The offset, the acks and the cause of each record that an election lost."""
+        self._ranges: dict[int, list[list[int]]] = {}
+
+    def note(self, writes: Iterable[Write]) -> None:
+        """Add acknowledged writes. Memory: two numbers for each range of offsets without a gap."""
+        for write in sorted(writes, key=lambda each: each.offset):
+            self.acked_counts[write.acks] += 1
+            ranges = self._ranges.setdefault(write.acks, [])
+            if ranges and ranges[-1][0] <= write.offset <= ranges[-1][1]:
+                ranges[-1][1] = max(ranges[-1][1], write.offset + 1)
+            else:
+                ranges.append([write.offset, write.offset + 1])
+
+    def lose(self, keep: int, cause: str) -> None:
+        """Take the records from offset `keep` on as lost by an election."""
+        for acks, ranges in sorted(self._ranges.items()):
+            gone = {offset for start, end in ranges for offset in range(max(start, keep), end)}
+            self.lost += [(offset, acks, cause) for offset in sorted(gone)]
+            self._ranges[acks] = [[start, min(end, keep)] for start, end in ranges if start < keep]
 
 
 class ReferenceLog:
@@ -65,6 +100,7 @@ class ReferenceLog:
         """Offset and value of each record that was shown as committed in a history that an unclean election ended."""
         self.ended: dict[int, str] = {}
         """Each value that a leader showed or acknowledged though its history had ended, and the cause."""
+        self.settled = SettledWrites()
         self.former_end = 0
         """The greatest end of any replica's log at an unclean election: below it, a log may be of an ended history."""
 
@@ -100,6 +136,10 @@ class ReferenceLog:
         self.clean_from_epoch = election.leader_epoch
         values = tuple(entry.value for entry in lost)
         self.losses.append(Loss(at_ms, self.partition, keep, values, election))
+
+    def is_settled(self, write: Write) -> bool:
+        """Return whether a write was found when the checkers forgot its record."""
+        return False
 
     def skips_epoch_start(self, offset: int, epoch: int, previous: int) -> bool:
         """Return whether the record before an offset may be of an older epoch than elsewhere, as after compaction."""

@@ -31,7 +31,7 @@ def check_log(
     if cache is not None and (
         change.is_cut or cache.entries != observed.epochs or _begins_epoch(observed, change.first_offset)
     ):
-        yield from _check_epochs(node, observed, cache.entries, observed.log.log.log_start_offset)
+        yield from _check_epochs(node, observed, cache.entries, observed.read_from)
 
 
 def check_bounds(
@@ -76,7 +76,7 @@ def _check_epochs(
     for epoch, start in starts:
         if start > len(entries):
             yield "I12", f"broker {node.broker} has epochs {starts} past its end {len(entries)}"
-        elif start < len(entries):
+        elif log_start <= start < len(entries):
             is_of_epoch = entries[start].epoch == epoch
             is_first = is_of_epoch and (start <= log_start or entries[start - 1].epoch < epoch)
             if not is_first:

@@ -68,11 +68,15 @@ class _Waiting:
 
 
 class LogManager:
-    """Run retention, cleaner and DeleteRecords for the first `partition_count` partitions of one broker."""
+    """Run retention, cleaner and DeleteRecords for the first `partition_count` partitions of one broker.
 
-    def __init__(self, host: LogHost, partition_count: int) -> None:
+    Without `cleans` no log is compacted.
+    """
+
+    def __init__(self, host: LogHost, partition_count: int, *, cleans: bool = True) -> None:
         self._host = host
         self._partition_count = partition_count
+        self._cleans = cleans
         self._logs: dict[TopicPartition, PartitionLog] = {}
         self._cleaner = CleanerManager(host.storage, self._logs)
         self._waiting: list[_Waiting] = []
@@ -107,7 +111,8 @@ class LogManager:
 
     def _keep(self, now_ms: TimeMs) -> None:
         logs = self._usable()
-        self._clean(logs, now_ms)
+        if self._cleans:
+            self._clean(logs, now_ms)
         for log in logs.values():
             log.forget_old(now_ms)
             log.log.run_scheduled(now_ms)

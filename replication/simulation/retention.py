@@ -8,7 +8,6 @@ Source: ours; the settings are those of `replication.retention.policy`.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final
 
 import attrs
@@ -81,7 +80,7 @@ def join_retention(cluster: Cluster, retention: Retention) -> None:
     for place, (broker, node) in enumerate(sorted(cluster.nodes.items())):
         node.log_configs = dict.fromkeys(range(options.partitions), config)
         first_ms = retention.check_ms * (place + 1) // options.brokers
-        cluster.at(first_ms, partial(_run_retention_regularly, cluster, broker, retention.check_ms))
+        run_retention_regularly(cluster, broker, first_ms, retention.check_ms)
 
     def make(host: Host) -> LogManager:
         return LogManager(cluster.nodes[host.broker], options.partitions)
@@ -89,12 +88,16 @@ def join_retention(cluster: Cluster, retention: Retention) -> None:
     cluster.host(make)
 
 
-def _run_retention_regularly(cluster: Cluster, broker: BrokerId, check_ms: DurationMs) -> None:
-    """Send RetentionDue to a running broker, and again after `check_ms`."""
-    node = cluster.nodes[broker]
-    if node.role is not None and not node.is_paused:
-        cluster.deliver(NodeId(broker), RetentionDue())
-    cluster.at(cluster.now_ms + check_ms, partial(_run_retention_regularly, cluster, broker, check_ms))
+def run_retention_regularly(cluster: Cluster, broker: BrokerId, at_ms: int, check_ms: DurationMs) -> None:
+    """Send RetentionDue to a broker at `at_ms`, if it runs then, and again after each `check_ms`."""
+
+    def look() -> None:
+        node = cluster.nodes[broker]
+        if node.role is not None and not node.is_paused:
+            cluster.deliver(NodeId(broker), RetentionDue())
+        cluster.at(cluster.now_ms + check_ms, look)
+
+    cluster.at(at_ms, look)
 
 
 class RetentionFaults:

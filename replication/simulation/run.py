@@ -164,6 +164,7 @@ class Simulation:
         expected: PartitionSettings | None = None,
         extension: Extension | None = None,
         invariants: Iterable[OwnInvariant] = (),
+        checker: Callable[[PartitionSettings], StepChecker] = StepChecker,
     ) -> None:
         check_asserts()
         self.options = options
@@ -174,9 +175,7 @@ class Simulation:
         self.recording = Recording()
         settings, retention = options.settings if expected is None else expected, options.retention
         self.checker = (
-            StepChecker(settings)
-            if retention is None
-            else RetentionStepChecker(settings, retention, options.wall_clock_ms)
+            checker(settings) if retention is None else RetentionStepChecker(settings, retention, options.wall_clock_ms)
         )
         self._extension = extension
         if retention is not None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from hashlib import blake2b
 from typing import Any, Final
 
 import attrs
@@ -16,10 +15,9 @@ import attrs
 from broker.clock import Clock
 from broker.cluster import BrokerView
 from broker.entropy import JavaRandom, SplitMix64, derive
-from broker.error_codes import ErrorCode
-from broker.errors import BrokersideError, UsageError
-from broker.ids import BrokerId, LeaderEpoch, Offset
-from broker.units import DurationMs, TimeMs
+from broker.errors import UsageError
+from broker.ids import BrokerId
+from broker.units import MINUTE_MS, SECOND_MS, DurationMs, TimeMs
 from broker.wording import first_of
 from log.batches.in_buffer import batches_in
 from log.log_config import LOG_APPEND_TIME, NAMES
@@ -27,7 +25,6 @@ from log.record import Record
 from placement import StripedPlacer
 from placement.spec import PlacementSpec, rows_placed
 from replication.checkers import Finding
-from replication.checkers.observed_log import Decoder
 from replication.groups.hosted_coordinator import HostedCoordinator, HostedRoleOptions
 from replication.groups.shard import Shard, service_options
 from replication.retention.log_manager import LogManager
@@ -36,15 +33,16 @@ from replication.roles.hosted import Host
 from replication.roles.messages import CONTROLLER, AlterConfigs, CreateTopic, Message, NodeId
 from replication.roles.outbox import Outbox
 from replication.roles.states.lifecycle import LifecycleState
-from replication.rules.produce import Fate
 from replication.simulation.cluster import Cluster
 from replication.simulation.disks import let_disks_fail
+from replication.simulation.retention import run_retention_regularly
 from replication.simulation.run import Outcome, Simulation
 from replication.testing import configs_api
+from replication.testing.client_writes import ClientWrites
 from replication.testing.cluster_spec import ClusterSpec, TopicSpec
 from replication.testing.connection import Connection, Interference, Sink
 from replication.testing.fault_watch import FaultWatch, OnNotice, discard
-from replication.testing.gateway import Endpoint, Gateway, NoteResponse, Shared
+from replication.testing.gateway import Endpoint, Gateway, Shared
 from replication.testing.served import HANDLERS
 from replication.testing.topics import OFFSETS_TOPIC, PARTITION_COUNT_MAX, Topic, Topics, directory_name, visible
 
@@ -54,16 +52,15 @@ _STEP_MS: Final = 50
 _NAMED_MAX: Final = 10
 _HOSTED_STREAM: Final = 22
 _PLACING_STREAM: Final = 23
+_RETENTION_DELAY_MS: Final = 30 * SECOND_MS
+"""log.initial.task.delay.ms by default."""
+_RETENTION_CHECK_MS: Final = DurationMs(5 * MINUTE_MS)
+"""log.retention.check.interval.ms by default."""
 _LOAD_MS_MAX: Final = DurationMs(50)
 
 
 class ModelError(RuntimeError):
     """Report that the model of the cluster raised an error: a bug of this library."""
-
-
-def _identity(epoch: int, offset: int, octets: bytes) -> int:
-    """Return a 64-bit identity of a record in its partition: by leader epoch, offset and value."""
-    return int.from_bytes(blake2b(b"%d %d " % (epoch, offset) + octets, digest_size=8).digest(), "big")
 
 
 class ServedCluster:
@@ -84,11 +81,12 @@ class ServedCluster:
             broker: Endpoint(spec.host, port, spec.rack_of[broker])
             for broker, port in zip(spec.ids, ports, strict=True)
         }
+        self._writes = ClientWrites()
         self._shared = Shared(
             topics=self.topics,
             endpoints=self.endpoints,
             handlers=HANDLERS,
-            note_write=self._note_write,
+            note_write=self._writes.note,
             auto_create=spec.auto_create,
             default_partitions=spec.default_partitions,
             default_factor=spec.replication_factor,
@@ -102,10 +100,12 @@ class ServedCluster:
         self._request_count = 0
         self.connections: dict[Connection, None] = {}
         """The open connections, in the order in which they were opened."""
-        self.simulation = Simulation(spec.options(), spec.faults, extension=_Joined(self))
+        self.simulation = Simulation(
+            spec.options(), spec.faults, extension=_Joined(self), checker=self._writes.new_checker
+        )
+        self._writes.cluster = self.cluster
         self.faults = FaultWatch(self.cluster, self.simulation.fault_injector, on_fault)
         """What has become of the faults of the plan."""
-        self.simulation.checker.decoder = Decoder(_identity)
         for node in self.cluster.nodes.values():
             node.on_end = partial(self._break_connections, node.broker)
             if spec.is_append_time:
@@ -150,6 +150,7 @@ class ServedCluster:
         """
         try:
             self.cluster.advance(TimeMs(max(end_ms, self.now_ms)))
+            self._writes.settle()
         except Exception as error:
             self.simulation.fail(error)
             raise ModelError(f"seed {self.spec.seed}: {type(error).__name__}: {error}") from error
@@ -197,8 +198,9 @@ class ServedCluster:
         """Order the settings and the partitions of a topic from the controller."""
         configs = dict(topic.configs)
         given = self.spec.replicas_given(topic.name) or TopicSpec(tuple(self._rows(topic)))
-        if configs:
-            self._configure_logs(topic.numbers, configs_api.of_logs(configs))
+        if configs or topic.is_internal:
+            policy: dict[str, Any] = {"cleanup.policy": ("compact",)} if topic.is_internal else {}
+            self._configure_logs(topic.numbers, {**policy, **configs_api.of_logs(configs)})
         for record in configs_api.records(topic.numbers, configs) if configs else ():
             self.cluster.deliver(CONTROLLER, AlterConfigs(record))
         for index, (number, row) in enumerate(zip(topic.numbers, given.replicas, strict=True)):
@@ -266,26 +268,6 @@ class ServedCluster:
         self.simulation.options = attrs.evolve(self.simulation.options, duration_ms=DurationMs(max(self.now_ms, 1)))
         return self.simulation.finish()
 
-    # What clients wrote.
-
-    def _note_write(self, number: int, acks: int, records: bytes, now_ms: TimeMs) -> NoteResponse:
-        history, sent_ms = self.cluster.history, self.now_ms
-        try:
-            sent = [record for batch in batches_in(records) for record in batch.records()]
-        except BrokersideError:
-            sent = []  # The log refuses them, too.
-        writes = [history.write(number, acks, sent_ms) for _ in sent]
-
-        def note(error: ErrorCode, offset: Offset, epoch: LeaderEpoch) -> None:
-            for place, (write, record) in enumerate(zip(writes, sent, strict=True)):
-                # A client that gets an error may write the batch again: nothing failed for certain.
-                write.fate = Fate.ACKED if error is ErrorCode.NONE else Fate.UNKNOWN
-                write.answered_ms = self.now_ms
-                write.offset = Offset(offset + place if offset >= 0 else -1)
-                write.value = _identity(epoch, write.offset, record.value or b"")
-
-        return note
-
     # The hosted roles.
 
     def take_clock(self, clock: Clock) -> None:
@@ -347,7 +329,9 @@ class _Joined:
                 gateways[BrokerId(node)].look(out)
 
         cluster.host(self.served.new_coordinator)
-        cluster.host(lambda host: LogManager(cluster.nodes[host.broker], PARTITION_COUNT_MAX))
+        cluster.host(lambda host: LogManager(cluster.nodes[host.broker], PARTITION_COUNT_MAX, cleans=False))
+        for broker in cluster.nodes:
+            run_retention_regularly(cluster, broker, _RETENTION_DELAY_MS, _RETENTION_CHECK_MS)
         cluster.host(self.served.new_gateway)
         cluster.watches.append(look)
 
