@@ -195,6 +195,11 @@ class Fault:
         return f"Fault({', '.join(f'{name}={value!r}' for name, value in self.fields().items())})"
 
 
+def kind_word(kind: FaultKind) -> str:
+    """Return the word of a kind of fault on the command line, such as "power-loss"."""
+    return kind.name.lower().replace("_", "-")
+
+
 def target_name(kind: FaultKind) -> str:
     """Return what a kind of fault strikes: "broker", "rack", "partition", or "" for the whole cluster."""
     if kind in OF_PARTITIONS:

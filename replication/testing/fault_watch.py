@@ -19,7 +19,7 @@ import attrs
 from broker.ids import BrokerId
 from broker.units import TimeMs
 from replication.simulation.cluster import Cluster
-from replication.simulation.fault import AT_ONCE, Fault, target_name
+from replication.simulation.fault import AT_ONCE, Fault, kind_word, target_name
 from replication.simulation.fault_injection import FaultInjector
 
 _LOOK_MS: Final = 100
@@ -51,7 +51,7 @@ class FaultNotice:
             "event": "fault",
             "state": self.state.name.lower(),
             "at_ms": self.at_ms,
-            "kind": fault.kind.name.lower().replace("_", "-"),
+            "kind": kind_word(fault.kind),
             "broker": fault.target if target == "broker" else None,
             "start_ms": fault.start_ms,
             "duration_ms": fault.duration_ms,

@@ -295,8 +295,10 @@ class Gateway:
         self._deletions[self._count] = answer
         out.send(self.address, DeleteRecords(number, self._count, offset))
 
-    def replica(self, number: int) -> tuple[LeaderState | FollowerState, ReplicaLog] | ErrorCode:
-        """Return the state and log of a replica; the error if this broker has none that is online."""
+    def replica(self, number: int | None) -> tuple[LeaderState | FollowerState, ReplicaLog] | ErrorCode:
+        """Return the state and log of a replica; the error if this broker has none online, or there is no partition."""
+        if number is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         role = self.broker.roles.get(number)
         return self.broker.absence(number) if role is None else (role.state, role.log)
 

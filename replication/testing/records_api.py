@@ -169,17 +169,17 @@ def _malformed(records: bytes, version: int) -> ErrorCode:
 
 
 def _start(gateway: Gateway, number: int | None) -> int:
-    found = ErrorCode.NONE if number is None else gateway.replica(number)
+    found = gateway.replica(number)
     return _UNKNOWN if isinstance(found, ErrorCode) else found[1].state.start_offset
 
 
 def _epoch(gateway: Gateway, number: int | None, offset: Offset) -> LeaderEpoch:
-    found = ErrorCode.NONE if number is None else gateway.replica(number)
+    found = gateway.replica(number)
     return UNKNOWN_EPOCH if isinstance(found, ErrorCode) else epoch_at(found[1].state.epochs, offset)
 
 
 def _end(gateway: Gateway, number: int | None) -> Offset:
-    found = ErrorCode.NONE if number is None else gateway.replica(number)
+    found = gateway.replica(number)
     return Offset(0) if isinstance(found, ErrorCode) else found[1].log.log_end_offset
 
 
@@ -310,8 +310,6 @@ def fetch(call: Call, out: Outbox) -> None:
 def _state_and_log(call: Call, wanted: _Wanted) -> tuple[LeaderState | FollowerState, ReplicaLog] | ErrorCode:
     """Return a partition's replica here, or the error that a consumer gets."""
     gateway = call.gateway
-    if wanted.number is None:
-        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     found = gateway.replica(wanted.number)
     if isinstance(found, ErrorCode):
         return found
@@ -373,8 +371,7 @@ def _listed(call: Call, topic: str, each: object) -> Mapping[str, object]:
     gateway = call.gateway
     if timestamp < 0 and call.request.version < _SPECIAL_TIMES_SINCE.get(timestamp, call.request.version + 1):
         return {"partition_index": index, "error_code": ErrorCode.UNSUPPORTED_VERSION}
-    number = gateway.topics.number_of(topic, index)
-    found = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if number is None else gateway.replica(number)
+    found = gateway.replica(gateway.topics.number_of(topic, index))
     if isinstance(found, ErrorCode):
         return {"partition_index": index, "error_code": found}
     state, log = found
@@ -393,23 +390,16 @@ def _listed(call: Call, topic: str, each: object) -> Mapping[str, object]:
 
 def _offset_at(log: ReplicaLog, timestamp_ms: int, end_offset: Offset) -> Mapping[str, object]:
     """Return the offset for a time; none at or above `end_offset` is shown."""
+    epochs = log.state.epochs
     if timestamp_ms == LATEST_TIMESTAMP:
-        return {"offset": end_offset, "leader_epoch": _epoch_at_end(log)}
+        return {"offset": end_offset, "leader_epoch": epochs[-1].epoch if epochs else _UNKNOWN}
     if timestamp_ms in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP):
-        return {"offset": log.state.start_offset, "leader_epoch": _epoch_at_start(log)}
+        return {"offset": log.state.start_offset, "leader_epoch": epochs[0].epoch if epochs else _UNKNOWN}
     found = log.log.fetch_offset_by_timestamp(timestamp_ms)
     if found is None or found.offset >= end_offset:
         return {}
     epoch = _UNKNOWN if found.leader_epoch is None else found.leader_epoch
     return {"offset": found.offset, "timestamp": found.timestamp_ms, "leader_epoch": epoch}
-
-
-def _epoch_at_end(log: ReplicaLog) -> int:
-    return log.state.epochs[-1].epoch if log.state.epochs else _UNKNOWN
-
-
-def _epoch_at_start(log: ReplicaLog) -> int:
-    return log.state.epochs[0].epoch if log.state.epochs else _UNKNOWN
 
 
 def offset_for_leader_epoch(call: Call, out: Outbox) -> None:
@@ -426,8 +416,7 @@ def _epoch_end(call: Call, topic: str, each: object) -> Mapping[str, object]:
     asked = LeaderEpoch(getattr(each, "leader_epoch", -1))
     believed = LeaderEpoch(getattr(each, "current_leader_epoch", -1))
     gateway = call.gateway
-    number = gateway.topics.number_of(topic, index)
-    found = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if number is None else gateway.replica(number)
+    found = gateway.replica(gateway.topics.number_of(topic, index))
     if isinstance(found, ErrorCode):
         return {"partition": index, "error_code": found}
     state, log = found

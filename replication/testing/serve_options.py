@@ -18,7 +18,7 @@ import attrs
 
 from broker.errors import UsageError
 from broker.units import DAY_MS, DurationMs, TimeMs
-from replication.simulation.fault import Fault, target_name
+from replication.simulation.fault import Fault, kind_word, target_name
 from replication.simulation.options import FaultKind
 from replication.testing.topics import DURATION_MS, PARTITION_COUNT_MAX, is_legal_name
 
@@ -28,7 +28,7 @@ _FAULT: Final = re.compile(
     r"(?: for (?P<length>\d{1,9})(?P<length_unit>ms|s|m))?"
 )
 FAULT_KINDS: Final[Mapping[str, FaultKind]] = {
-    kind.name.lower().replace("_", "-"): kind
+    kind_word(kind): kind
     for kind in (
         *(FaultKind.KILL, FaultKind.POWER_LOSS, FaultKind.WIPE, FaultKind.STOP, FaultKind.PAUSE, FaultKind.CUT_PEERS),
         *(FaultKind.CUT_CONTROLLER, FaultKind.ISOLATE, FaultKind.DEAF, FaultKind.MUTE, FaultKind.SLOW),
