@@ -92,6 +92,8 @@ class AppOutcome:
     has_ended: bool
     """Whether the application returned or raised; False if it was cut off after `minutes`."""
     minutes: float
+    struck_count: int
+    """How many faults of the plan struck before the application had ended."""
     outcome: Outcome
 
     @property
@@ -167,6 +169,7 @@ def run_app(asked: AppRun) -> AppOutcome:
         failures=outcome.failures | raised_as,
         has_ended=has_ended,
         minutes=asked.minutes,
+        struck_count=run.served.faults.struck_count,
         outcome=outcome,
     )
 

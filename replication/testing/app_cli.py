@@ -22,6 +22,8 @@ from log.cli.output import progress
 from replication.simulation.plan_file import fault_fields, read_plan
 from replication.simulation.report import shrunk_lines
 from replication.testing.app import AppOutcome, AppRun, not_ended_text, run_app, shrunk, spec_of
+from replication.testing.cli import verdict_fields
+from replication.testing.fault_watch import struck_text
 
 _HASH_SEED: Final = "PYTHONHASHSEED"
 
@@ -43,7 +45,7 @@ def simulate_app(
     if plan is not None:
         command += f" --plan {printable(str(plan))}"
     asked = [attrs.evolve(first, seed=each) for each in range(seed, seed + seeds)]
-    broken_count = lossy_count = cut_count = 0
+    broken_count = lossy_count = cut_count = fault_count = struck_count = 0
     with progress("Running", seeds, quiet=False, size_min=2) as advance:
         for each, found in zip(
             asked, in_order(_run, asked, cost=lambda _: PROCESS_COST, jobs=None, advance=_nothing), strict=True
@@ -52,6 +54,8 @@ def simulate_app(
             broken_count += found.is_broken
             lossy_count += bool(found.outcome.durability.lost_by_all)
             cut_count += not found.has_ended
+            fault_count += len(found.plan)
+            struck_count += found.struck_count
             is_noted = found.is_broken or found.outcome.durability.lost_by_all or not found.has_ended
             if not (as_json or is_noted or seeds == 1):
                 continue
@@ -63,9 +67,9 @@ def simulate_app(
                 _print(found, again, smallest)
     if not as_json:
         cut = f"; in {cut_count} {not_ended_text(minutes)}" if cut_count else ""
-        click.echo(
-            f"{broken_count} of {counted(seeds, 'seed')} broken, {lossy_count} lost records acknowledged by all{cut}"
-        )
+        lossy = f"{lossy_count} lost records acknowledged by all"
+        struck = struck_text(struck_count, fault_count)
+        click.echo(f"{broken_count} of {counted(seeds, 'seed')} broken, {lossy}; {struck}{cut}")
     return EXIT_REFUSED if broken_count or cut_count else 0
 
 
@@ -79,7 +83,7 @@ def _nothing(_: int) -> None:
 
 
 def _print(found: AppOutcome, again: str, smallest: AppOutcome | None) -> None:
-    click.echo(f"seed {found.seed}, {counted(len(found.plan), 'fault')}: {found.line()}")
+    click.echo(f"seed {found.seed}, {struck_text(found.struck_count, len(found.plan))}: {found.line()}")
     click.echo(f"  again: {again}")
     if smallest is not None:
         for line in (*shrunk_lines(smallest.plan, len(found.plan)), smallest.line()):
@@ -87,19 +91,14 @@ def _print(found: AppOutcome, again: str, smallest: AppOutcome | None) -> None:
 
 
 def _fields(found: AppOutcome) -> dict[str, object]:
-    report = found.outcome.durability
     return {
         "seed": found.seed,
+        **verdict_fields(found.outcome),
         "is_broken": found.is_broken,
         "error": found.error,
         "ended": found.has_ended,
-        "findings": [str(finding) for finding in found.outcome.findings],
-        "faults": len(found.plan),
+        "faults_struck": found.struck_count,
         "plan": [fault_fields(fault) for fault in found.plan],
-        "acknowledged_by_all": report.acked_count,
-        "lost_by_all": len(report.lost_by_all),
-        "simulated_ms": found.outcome.simulated_ms,
-        "digest": found.outcome.digest,
     }
 
 

@@ -26,7 +26,7 @@ from replication.simulation.fault import fault_lines
 from replication.simulation.options import BROKER_COUNT_MAX
 from replication.simulation.report import verdict_line
 from replication.simulation.run import Outcome
-from replication.testing.fault_watch import FaultNotice
+from replication.testing.fault_watch import FaultNotice, struck_text
 from replication.testing.serve_options import FAULT_KINDS, ServeOptions
 from replication.testing.topics import PORT_MAX
 
@@ -199,16 +199,17 @@ def _verdict(ended: _Ended) -> str:
     count = len(ended.outcome.plan)
     if not count:
         return verdict_line(ended.outcome)
-    never = count - ended.struck_count
-    struck = f"{ended.struck_count} of {counted(count, 'fault')} struck" + (f", {never} never did" if never else "")
-    return f"{verdict_line(ended.outcome)}; {struck}"
+    return f"{verdict_line(ended.outcome)}; {struck_text(ended.struck_count, count)}"
 
 
 def _fields(ended: _Ended) -> dict[str, object]:
-    outcome = ended.outcome
+    return {"event": "verdict", **verdict_fields(ended.outcome), "faults_struck": ended.struck_count}
+
+
+def verdict_fields(outcome: Outcome) -> dict[str, object]:
+    """Return the verdict on a cluster that real clients used as values of JSON."""
     report = outcome.durability
     return {
-        "event": "verdict",
         "is_broken": outcome.is_broken,
         "findings": [str(finding) for finding in outcome.findings],
         "acknowledged_by_all": report.acked_count,
@@ -216,7 +217,6 @@ def _fields(ended: _Ended) -> dict[str, object]:
         "acknowledged_by_one": report.acked_by_one_count,
         "lost_by_one": len(report.lost_by_one),
         "faults": len(outcome.plan),
-        "faults_struck": ended.struck_count,
         "simulated_ms": outcome.simulated_ms,
         "digest": outcome.digest,
     }

@@ -18,6 +18,7 @@ import attrs
 
 from broker.ids import BrokerId
 from broker.units import TimeMs
+from broker.wording import counted
 from replication.simulation.cluster import Cluster
 from replication.simulation.fault import AT_ONCE, Fault, kind_word, target_name
 from replication.simulation.fault_injection import FaultInjector
@@ -93,6 +94,17 @@ class FaultWatch:
     def _note(self, fault: Fault, state: FaultState) -> None:
         self._counts[state] += 1
         self._on_notice(FaultNotice(self._cluster.now_ms, fault, state))
+
+
+def struck_text(struck_count: int, fault_count: int) -> str:
+    """Return how many of the faults of a plan struck.
+
+    >>> struck_text(2, 3)
+    '2 of 3 faults struck, 1 never did'
+    """
+    never_count = fault_count - struck_count
+    never = f", {never_count} never did" if never_count else ""
+    return f"{struck_count} of {counted(fault_count, 'fault')} struck{never}"
 
 
 def discard(_notice: FaultNotice) -> None:

@@ -24,8 +24,8 @@ _SLEEP: Final = "time.sleep stops virtual time for every task; write `await asyn
 _WAY: Final = "asyncio alone has; kafka_cluster serves other clients in real time"
 _THREAD: Final = f"a thread has no virtual time, which {_WAY}"
 _SOCKET: Final = f"a socket has no virtual time, which {_WAY}"
-STILL_S: Final = 20.0
-"""How long in s of real time a program may compute before it is said to stand still."""
+STILL_S: Final = 10.0
+"""How often in s of real time it is looked whether the program has come back to its loop."""
 
 
 @contextmanager
@@ -66,7 +66,7 @@ def _watched(loop: VirtualLoop) -> Iterator[None]:
     own, ended = threading.get_ident(), threading.Event()
 
     def watch() -> None:
-        turns = -1
+        turns = loop.turn_count
         while not ended.wait(STILL_S):
             if loop.turn_count == turns:
                 frame = sys._current_frames()[own]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +56,7 @@ def test_shrinking_keeps_to_the_failure_that_was_seen(name: str) -> None:
     kills = tuple(Fault(at_ms, FaultKind.KILL, broker=1, duration_ms=1_000) for at_ms in (4_000, 30_000))
     found = run_app(asked(name, kills))
     smallest = shrunk(asked(name), found)
+    assert (found.struck_count, smallest.struck_count) == (2, 2)
     assert (smallest.plan, smallest.error) == (kills, found.error)
     (other,) = run_app(asked(name, kills[:1])).failures
     assert other not in found.failures, "with one kill it fails otherwise"
@@ -112,7 +114,10 @@ def test_the_command_names_the_seeds_that_are_broken_and_goes_on() -> None:
     assert first.endswith(f": the application raised SystemExit: 3{at('leaves', 3)}")
     assert again == f"  again: brokerside simulate --app {APPS}:leaves --minutes 1 --seed 0"
     assert second.startswith("seed 1, ")
-    assert done.stdout.endswith("\n2 of 2 seeds broken, 0 lost records acknowledged by all\n")
+    last = done.stdout.splitlines()[-1]
+    assert re.fullmatch(
+        r"2 of 2 seeds broken, 0 lost records acknowledged by all; 0 of \d+ faults struck, \d+ never did", last
+    )
 
 
 @pytest.mark.deep
@@ -127,7 +132,9 @@ def test_the_command_replays_the_plan_that_it_has_shrunk_and_says_the_same_as_js
         "  shrunk: 1 of 2 faults is enough:",
     ]
     smaller.write_text(lines[-3])
-    assert simulate(*command, str(smaller)).stdout.splitlines()[0] == f"seed 7, 1 fault: {lines[-2].strip()}"
+    assert (
+        simulate(*command, str(smaller)).stdout.splitlines()[0] == f"seed 7, 1 of 1 fault struck: {lines[-2].strip()}"
+    )
     found = json.loads(simulate(*command, str(given), "--json").stdout)
     assert (found["again"], found["plan"]) == (lines[1].removeprefix("  again: "), kills)
     assert found["shrunk"]["plan"] == json.loads(lines[-3])
