@@ -22,7 +22,10 @@ from replication.rules.produce import ACKS_ALL, Fate
 
 @attrs.define
 class Write:
-    """Hold one value of a producer; `offset` is known if it was acknowledged with acks=1 or all."""
+    """Hold one value of a producer; `offset` is known if it was acknowledged with acks=1 or all.
+
+    `epoch` is the leader epoch of the record in the log of the leader that answered, where that is noted.
+    """
 
     value: int
     partition: int
@@ -31,6 +34,7 @@ class Write:
     fate: Fate | None = None
     answered_ms: TimeMs = attrs.field(default=TimeMs(0))
     offset: Offset = attrs.field(default=Offset(-1))
+    epoch: int = -1
 
 
 @value

@@ -4,8 +4,8 @@ What it decides: the settled end of each partition. Below it every member of the
 records when the end was raised, and the clients' writes were found there. What is forgotten is summed up: how many
 writes were acknowledged, at which offsets; an unclean election that loses such an offset still loses the record.
 
-Constraints: a write that was acknowledged and is not where the response said is never settled. A partition without a
-leader settles nothing.
+Constraints: a write that was acknowledged and is not where the response said is never settled; where the record is
+settled already, the leader epochs are compared. A partition without a leader settles nothing.
 
 Left out: a log that copies settled records once more is compared from the settled end on; of a lost record that was
 settled, the value is not known.
@@ -15,6 +15,7 @@ Source: ours.
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Iterable
 from typing import Any, Final, SupportsIndex
 
@@ -144,8 +145,8 @@ class SettledReferenceLog(ReferenceLog):
         self.settled_end = 0
         self.deleted_end = 0
         """The greatest log start of a leader: retention or DeleteRecords has taken what lies below."""
-        self.astray: set[int] = set()
-        """The values of acknowledged writes that were not at their offsets as these were settled."""
+        self._epochs: list[tuple[int, int]] = []
+        """The offset at which each leader epoch begins in what is settled, and the epoch."""
         self.committed = Tail(self)
 
     def give_up(self, keep: int, at_ms: TimeMs, election: UncleanElection) -> None:
@@ -154,17 +155,17 @@ class SettledReferenceLog(ReferenceLog):
         if keep < self.settled_end:
             self.settled_end = keep
             self.deleted_end = min(self.deleted_end, keep)
+            self._epochs = [each for each in self._epochs if each[0] < keep]
             self.settled.lose(keep, self.losses[-1].cause)
 
     def settle(self, writes: list[Write]) -> list[Write]:
-        """Raise the settled end as far as the replicas and the writes to this partition allow; return those left."""
-        end = self._agreed_end() - KEPT_COUNT
-        below = max(end, self.settled_end)
-        acked = [write for write in writes if write.fate is Fate.ACKED and 0 <= write.offset < below]
-        self.astray.update(write.value for write in acked if write.offset >= self.settled_end and not self._has(write))
-        settled = {id(write): write for write in acked if write.value not in self.astray}
+        """Raise the settled end as far as the replicas allow; return the writes to this partition that are left."""
+        end = max(self._agreed_end() - KEPT_COUNT, self.settled_end)
+        acked = [write for write in writes if write.fate is Fate.ACKED and 0 <= write.offset < end]
+        settled = {id(write): write for write in acked if self._has(write)}
         self.settled.note(settled.values())
         if end > self.settled_end:
+            self._note_epochs(end)
             self.settled_end = end
             self.appended.clear()  # Asked of writes that failed for certain alone; real clients' never do.
             self.matching = {place: known for place, known in self.matching.items() if place[0] >= end}
@@ -173,11 +174,21 @@ class SettledReferenceLog(ReferenceLog):
         return [write for write in writes if id(write) not in settled]
 
     def is_settled(self, write: Write) -> bool:
-        """Return whether a write was acknowledged at a settled or deleted offset, and is not known to be elsewhere."""
-        return 0 <= write.offset < max(self.settled_end, self.deleted_end) and write.value not in self.astray
+        """Return whether a write was acknowledged where its record was settled, or deleted."""
+        return 0 <= write.offset < max(self.settled_end, self.deleted_end) and self._has(write)
 
     def _has(self, write: Write) -> bool:
-        return self.has_at(write.offset, write.value)
+        """Return whether a write's record is committed: one offset has one record in a leader epoch (I11)."""
+        if write.offset >= self.settled_end:
+            return self.has_at(write.offset, write.value)
+        place = bisect(self._epochs, int(write.offset), key=lambda each: each[0]) - 1
+        return place >= 0 and self._epochs[place][1] == write.epoch
+
+    def _note_epochs(self, end: int) -> None:
+        for offset in range(self.settled_end, end):
+            epoch = self.committed[offset].epoch
+            if not self._epochs or self._epochs[-1][1] != epoch:
+                self._epochs.append((offset, epoch))
 
     def _settling(self, end: int) -> list[SettledObservedLog]:
         logs = (each for each in self.observed_logs.values() if isinstance(each, SettledObservedLog))

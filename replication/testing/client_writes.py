@@ -68,6 +68,7 @@ class ClientWrites:
                 write.fate = Fate.ACKED if error is ErrorCode.NONE else Fate.UNKNOWN
                 write.answered_ms = self.cluster.now_ms
                 write.offset = Offset(offset + place if offset >= 0 else -1)
+                write.epoch = epoch
                 write.value = _identity(epoch, write.offset, record.value or b"")
 
         return note

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -13,8 +15,13 @@ from broker.units import TimeMs
 from log.batches.build import BatchSpec, build_batch
 from log.record import Record
 from replication.checkers import DurabilityReport, settled
+from replication.checkers.clients import Write
 from replication.checkers.observed_log import Entry
-from replication.checkers.settled import SETTLED, SettledReferenceLog, Tail
+from replication.checkers.settled import SETTLED, SettledObservedLog, SettledReferenceLog, Tail
+from replication.checkers.view import NodeView
+from replication.roles.replica_log import ReplicaLog
+from replication.rules.partition import PartitionState
+from replication.rules.produce import Fate
 from replication.testing import ClusterSpec, client_writes
 from replication.testing.served_cluster import ServedCluster
 from tests.kafka.protocol_draws import VERSIONS
@@ -53,6 +60,26 @@ def test_a_log_that_is_copied_anew_is_kept_from_the_settled_end_on() -> None:
     for start in (0, 3, 6):
         tail += [Entry(1, start + place) for place in range(3)]
     assert (len(tail), [entry.value for entry in tail]) == (9, [5, 6, 7, 8])
+
+
+@pytest.mark.parametrize(("offset", "epoch", "is_settled"), [(2, 1, True), (2, 0, False), (6, 3, True), (6, 1, False)])
+def test_a_late_response_of_a_former_leader_settles_nothing(
+    monkeypatch: pytest.MonkeyPatch, offset: int, epoch: int, is_settled: bool
+) -> None:
+    """A leader that was cut off answers with an offset at which its successor's record is settled."""
+    monkeypatch.setattr(settled, "KEPT_COUNT", 0)
+    truth = SettledReferenceLog(0)
+    truth.committed += [Entry(1 if place < 5 else 3, place) for place in range(8)]
+    log, node = cast(ReplicaLog, None), cast(NodeView, Mock(incarnation=0, broker=BrokerId(0)))
+    observed = SettledObservedLog(truth, log, node, None)
+    observed.entries += truth.committed[:]
+    truth.observed_logs[BrokerId(0)] = observed
+    truth.state = PartitionState(replicas=(BrokerId(0),), isr=(BrokerId(0),), leader=BrokerId(0))
+    truth.settle([])
+    late = Write(99, 0, 1, TimeMs(0), Fate.ACKED, TimeMs(0), Offset(offset), epoch)
+    assert truth.settled_end == 8
+    assert truth.is_settled(late) is is_settled
+    assert truth.settle([late]) == ([] if is_settled else [late])
 
 
 class Written:
@@ -162,7 +189,8 @@ def test_a_settled_record_that_an_unclean_election_loses_is_lost(
 def test_an_acknowledged_write_that_is_not_there_is_never_settled(monkeypatch: pytest.MonkeyPatch) -> None:
     run = Written(monkeypatch)
     run.write(1)
-    run.served.cluster.history.writes[7].value = 12_345
+    write = run.served.cluster.history.writes[7]
+    write.value, write.epoch = 12_345, 5
     run.write(40)
     assert [each.value for each in run.served.cluster.history.writes if each.offset < 100] == [12_345]
     assert [each.offset for each in run.report().lost] == [7]
