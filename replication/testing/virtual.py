@@ -73,7 +73,7 @@ class VirtualRun:
         with virtual_process(loop, self._seed):
             try:
                 asyncio.set_event_loop(loop)
-                return loop.run_until_complete(_as_coroutine(_begun(main, self.kafka)))
+                return loop.run_until_complete(_begun(main, self.kafka))
             finally:
                 try:
                     _cancel_all(loop)
@@ -107,10 +107,6 @@ def _begun(main: Callable[[Kafka], Awaitable[T]], kafka: Kafka) -> Awaitable[T]:
         name = getattr(main, "__name__", repr(main))
         raise UsageError(f"{name} is no coroutine function and returned {begun!r}; write `async def {name}(kafka)`")
     return begun
-
-
-async def _as_coroutine(awaitable: Awaitable[T]) -> T:
-    return await awaitable
 
 
 def _cancel_all(loop: VirtualLoop) -> None:
