@@ -9,6 +9,7 @@
 - orders: Check that what an operator orders takes effect (L14).
 - incarnations: Check requests and sessions of brokers against an account of their incarnations (I24, I35).
 - followers: Check what each answer makes of a follower's log (I33).
+- leaders: Check what a leader makes of its pending change of the ISR (I27).
 - restarts: Check what a log is when its broker opens it again (I34).
 - producers: Check that a log knows its producers, and accepts what follows (I21).
 - replicas: Check replicas: each log by itself, each leader's claims, and all replicas of a partition together.

@@ -64,7 +64,7 @@ INVARIANTS: Final[Mapping[str, Invariant]] = MappingProxyType(
         "I9": Invariant("nothing lost everywhere", "what was acknowledged is on some broker", "end", _U),
         "I10": Invariant("bound of durability", "what was acknowledged can be read at the end", "end", _U),
         "I11": Invariant("logs match", "the same offset and leader epoch is the same record after the same log"),
-        "I12": Invariant("epoch cache", "the cache holds the first offset of each epoch of the log"),
+        "I12": Invariant("epoch cache", "the cache holds the first offset of each epoch of the log, which stays"),
         "I13": Invariant(
             "bounds",
             "log start <= last stable offset <= high watermark <= log end; recovery point <= log end; the "
@@ -101,7 +101,11 @@ INVARIANTS: Final[Mapping[str, Invariant]] = MappingProxyType(
             may_break="without ELR the last member stays",
         ),
         "I26": Invariant("safe reassignment", "the ISR grows at the leader's request only; the leader is a replica"),
-        "I27": Invariant("one change under way", "a leader has one request of its present epochs under way at most"),
+        "I27": Invariant(
+            "one change under way",
+            "a leader has one request of its present epochs under way at most, adds who has just fetched, and makes of "
+            "the answer what it says",
+        ),
         "I28": Invariant(
             "elections are allowed",
             "a leader from outside ISR and ELR is the last known one, by the setting, or by an UNCLEAN ElectLeaders; "

@@ -244,6 +244,11 @@ class ObservedLog:
         """Return the offset from which on the entries are those of the log itself."""
         return self.log.log.log_start_offset
 
+    @property
+    def is_undated(self) -> bool:
+        """Return whether no epoch is known of the log's first records."""
+        return False
+
     def begins_after(self, offset: int) -> bool:
         """Return whether the log begins above an offset, so that the record that was there is not known."""
         return offset < self.log.log.log_start_offset

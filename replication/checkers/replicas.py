@@ -44,8 +44,14 @@ def check_bounds(
     # A flush that was due for a segment since cut off may raise it to where the log once ended, in Kafka too.
     if log.recovery_point > max(log.log_end_offset, observed.end_max):
         yield "I13", f"broker {node.broker} counts {log} as flushed up to {log.recovery_point}"
+    if log.segments[-1].base_offset > log.log_end_offset:
+        yield (
+            "I13",
+            f"broker {node.broker} has segment {log.segments[-1].base_offset} behind the end of {log}",
+        )
     if log.producers.map_end_offset != log.log_end_offset:
         yield "I13", f"broker {node.broker} knows the producers of {log} up to {log.producers.map_end_offset}"
+    yield from _moved_epochs(observed, change)
     if change.is_cut:
         state = reference.state
         kept = min(observed.agreed, len(observed.entries))
@@ -53,6 +59,23 @@ def check_bounds(
         # The first reading of a log is no cut.
         if is_member and kept < min(agreed_before, len(reference.committed)):
             yield "I16", f"broker {node.broker} cut to {kept} what is committed to {len(reference.committed)}"
+
+
+def _moved_epochs(observed: ObservedLog, change: LogChange) -> Iterator[Broken]:
+    """Yield each epoch below a cut that now begins elsewhere; a raised log start is where the first one then begins."""
+    log, before = observed.log.log, observed.epochs
+    if log.epochs is None or not log.epochs.entries:
+        return
+    if log.epochs.entries[0].start_offset < log.log_start_offset:
+        yield "I12", f"broker {observed.broker} has epochs {log.epochs.entries} before its start {log.log_start_offset}"
+    if change.is_first or log.epochs.entries is before:
+        return
+    known = {entry.epoch: entry.start_offset for entry in before}
+    for entry in log.epochs.entries:
+        start = known.get(entry.epoch, entry.start_offset)
+        is_raised = start < entry.start_offset == log.log_start_offset
+        if start != entry.start_offset and start < change.first_offset and not is_raised:
+            yield "I12", f"broker {observed.broker}: epoch {entry.epoch} began at {start}, now at {entry.start_offset}"
 
 
 def _begins_epoch(observed: ObservedLog, first_new: int) -> bool:
@@ -189,6 +212,8 @@ def commit(
     high, committed = observed.high_watermark, reference.committed
     agreed = observed.agree(committed)
     if agreed < min(high, len(committed)):
+        if reference.former_end and observed.is_undated:
+            return
         yield "I7", f"leader {observed.broker} shows {high} records and agrees with what is committed up to {agreed}"
         return
     if high <= len(committed):
@@ -254,8 +279,11 @@ def check_quorum(reference: ReferenceLog, leader: LeaderState, settings: Partiti
 
 
 def _present(cluster: CheckedCluster, reference: ReferenceLog, node: NodeView) -> ObservedLog | None:
-    """Return the log of a broker whose present incarnation the controller knows; None if the log is not open."""
+    """Return the log of a broker whose present incarnation the controller knows; None if the log is not open.
+
+    A log that is undated is not told to cut what an unclean leader lacks, in Kafka too, and is not checked then.
+    """
     observed = reference.observed_logs.get(node.broker)
     if observed is None or observed.incarnation != node.incarnation or not is_known(cluster, node):
         return None
-    return observed
+    return None if reference.former_end and observed.is_undated else observed

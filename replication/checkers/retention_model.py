@@ -264,6 +264,14 @@ class RetainedObservedLog(ObservedLog):
         return change
 
     @property
+    def is_undated(self) -> bool:
+        """Return whether a crash undid a log start that the epoch cache had followed, and Kafka restores no entry."""
+        log = self.log.log
+        epochs = () if log.epochs is None else log.epochs.entries
+        first = epochs[0].start_offset if epochs else log.log_end_offset
+        return log.log_start_offset < min(first, self.start_max)
+
+    @property
     def read_from(self) -> int:
         """Return the offset from which on the entries are those of the log; below it they may be the committed ones."""
         return max(self.log.log.log_start_offset, self.truth.deletable_end)

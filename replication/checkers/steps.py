@@ -18,6 +18,7 @@ from replication.checkers.catalogue import Finding
 from replication.checkers.elections import Cause
 from replication.checkers.followers import wrong_log
 from replication.checkers.incarnations import WATCHED, IncarnationChecker
+from replication.checkers.leaders import wrong_change
 from replication.checkers.observed_log import Decoder, LogChange, ObservedLog
 from replication.checkers.orders import ORDERS, OrderChecker
 from replication.checkers.producers import check_producers, must_accept
@@ -224,6 +225,10 @@ class StepChecker:
             return
         leader, claim = part.state, observed.claim
         observed.claim = leader
+        message = self._handled[0]
+        if claim is not None and (leader.pending is not claim.pending or type(message) is AlterPartitionResponse):
+            for what in wrong_change(claim, leader, message, observed.high_watermark, self.settings.rules):
+                self._find(cluster, "I27", partition, what)
         if is_changed or (leader is not claim and (claim is None or not _claims_the_same(leader, claim))):
             is_cut = is_changed and self._read_log(cluster, reference, node, observed)
             counts_others = claim is None or leader.isr is not claim.isr

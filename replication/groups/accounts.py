@@ -37,7 +37,6 @@ from broker.group.classic import (
 from broker.group.consumer import ConsumerGroup, ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from broker.group.consumer.member import JOINING_EPOCH, STATIC_LEAVING_EPOCH
 from broker.group.members import InstanceId, MemberId
-from broker.group.messages import OffsetCommitRequest
 from broker.group.service import GroupService
 from replication.groups.client.messages import Request, Response
 from replication.groups.invariants import Broken
@@ -70,7 +69,10 @@ class GroupAccount:
         """Who has asked to join since the last generation."""
         self._told: dict[MemberId, list[int]] = {}
         self._generation = service.classic.group.generation
-        self._kept: dict[MemberId, int] = {}
+        self._renewed_ms: dict[MemberId, int] = {}
+        """When a heartbeat of each member last renewed its session."""
+        self._kept: dict[InstanceId, int] = {}
+        """Until when the session of each static member lasts at least that was in the last stable group."""
         self._before = service.consumer.group
 
     def asked(self, request: Request, now_ms: int) -> None:
@@ -80,6 +82,8 @@ class GroupAccount:
             self._heard_ms[named] = now_ms
         if isinstance(request, JoinGroupRequest) and named:
             self._asked.add(named)
+        if isinstance(request, LeaveGroupRequest):
+            self._kept.clear()
         if isinstance(request, SyncGroupRequest) and request.assignments:
             generation = self.service.group_id, request.generation
             self._given.setdefault(generation, []).append(dict(request.assignments))
@@ -88,6 +92,10 @@ class GroupAccount:
         """Check a response as it is sent, and note what it says."""
         request, response = each.request, each.response
         if getattr(response, "error", ErrorCode.UNKNOWN_SERVER_ERROR) is not _NONE:
+            if isinstance(request, JoinGroupRequest) and request.instance_id is not None:
+                # Its place, which was not stored as another's, is its former one's again, whose session begins anew.
+                former = self.service.classic.group.static_members.get(request.instance_id)
+                self._heard_ms.update({former: now_ms} if former is not None else {})
             return
         if isinstance(request, JoinGroupRequest) and isinstance(response, JoinGroupResponse):
             self._heard_ms[response.member_id] = now_ms
@@ -99,7 +107,11 @@ class GroupAccount:
                     yield Broken("G11", f"{response.member_id} joins, and {ids[-1]} has taken its place")
         elif isinstance(request, HeartbeatRequest | SyncGroupRequest):
             yield from self._check_current(request)
+            if isinstance(request, HeartbeatRequest):
+                self._renewed_ms[request.member_id] = now_ms
             if isinstance(response, SyncGroupResponse) and isinstance(request, SyncGroupRequest):
+                # Its session begins with the assignment, which may have been long in being stored.
+                self._heard_ms[request.member_id] = now_ms
                 yield from self._check_assignment(request, response)
         elif isinstance(request, ConsumerGroupHeartbeatRequest) and isinstance(
             response, ConsumerGroupHeartbeatResponse
@@ -130,14 +142,15 @@ class GroupAccount:
     def _check_epoch(
         self, request: ConsumerGroupHeartbeatRequest, response: ConsumerGroupHeartbeatResponse
     ) -> Iterator[Broken]:
-        told = self._told.setdefault(response.member_id, [])
+        # A coordinator that has just loaded its groups lets in by the epoch that another one has told.
+        told = self._told.setdefault(response.member_id, [request.epoch] if request.epoch > JOINING_EPOCH else [])
         if request.epoch > JOINING_EPOCH and told and request.epoch not in told:
             yield Broken("G11", f"a heartbeat of {request.member_id} at epoch {request.epoch} succeeds, of {told}")
         if not told or told[-1] != response.epoch:
             self._told[response.member_id] = [*told, response.epoch][-_TOLD_COUNT:]
 
-    def after(self, now_ms: int, arrived: Request | None) -> Iterator[Broken]:
-        """Check the group after an event of its coordinator; `arrived` is the request that it has just taken."""
+    def after(self, now_ms: int) -> Iterator[Broken]:
+        """Check the group after an event of its coordinator."""
         if self.service.is_consumer_group:
             before, self._before = self._before, self.service.consumer.group
             if before is not self._before:
@@ -148,17 +161,19 @@ class GroupAccount:
             for member_id, member in group.members.items():
                 if member.instance_id is None and member_id not in self._asked and self._generation:
                     yield Broken("G11", f"{member_id} is in generation {group.generation}, and did not ask to join it")
-            for member_id, until_ms in self._kept.items():
-                if member_id not in group.members and now_ms < until_ms and not _leaves(arrived):
-                    yield Broken("G13", f"the static member {member_id} is gone, and its session lasts {until_ms} ms")
+            for instance_id, until_ms in self._kept.items():
+                if instance_id not in group.static_members and now_ms < until_ms:
+                    yield Broken("G13", f"the static member {instance_id} is gone, and its session lasts {until_ms} ms")
             self._generation = group.generation
             self._asked = set()
             self._began_ms = now_ms
-        self._kept = {
-            member_id: self._heard_ms[member_id] + member.session_timeout_ms
-            for member_id, member in group.members.items()
-            if member.instance_id is not None and member_id in self._heard_ms and group.state is GroupState.STABLE
-        }
+            self._kept.clear()
+        if group.state is GroupState.STABLE:
+            self._kept = {
+                member.instance_id: self._renewed_ms[member_id] + member.session_timeout_ms
+                for member_id, member in group.members.items()
+                if member.instance_id is not None and member_id in self._renewed_ms
+            }
         yield from self._overdue(now_ms)
 
     def _overdue(self, now_ms: int) -> Iterator[Broken]:
@@ -171,10 +186,6 @@ class GroupAccount:
             heard_ms = max(self._heard_ms.get(member_id, 0), self._began_ms)
             if now_ms - heard_ms > member.session_timeout_ms:
                 yield Broken("G13", f"{member_id} is a member, and was heard {now_ms - heard_ms} ms ago")
-
-
-def _leaves(request: Request | None) -> bool:
-    return isinstance(request, LeaveGroupRequest | OffsetCommitRequest)
 
 
 def _kept_places(before: ConsumerGroup, group: ConsumerGroup) -> Iterator[Broken]:

@@ -18,7 +18,7 @@ from broker.error_codes import ErrorCode
 from broker.group.classic import GroupState, Ticket
 from broker.group.consumer import ConsumerGroup, ConsumerGroupState
 from broker.group.members import MemberId
-from broker.group.messages import OffsetCommitRequest, OffsetCommitResponse
+from broker.group.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest
 from broker.group.protocol import read_assignment
 from broker.group.records import CommittedOffset, OffsetKey, read_committed_offset, read_key
 from broker.group.service import GroupService, Request
@@ -181,6 +181,10 @@ class GroupChecker:
         self._given: Given = {}
         self._pending: dict[tuple[BrokerId, Key], tuple[str, ClientRequest]] = {}
         """The requests that have arrived and are not answered, with their groups."""
+        self._ends: dict[Shard, Offset] = {}
+        """Where the log of each coordinator's partition ended after the last event."""
+        self._stable_ends: dict[tuple[BrokerId, Key], Offset] = {}
+        """Up to where the log has to be committed before each OffsetFetch under way is answered."""
         self._late: dict[Shard, tuple[Offset, int]] = {}
         """The last offset that was not committed in time, or not yet when its coordinator read the log, until it is
         committed; by coordinator, with its requests so far."""
@@ -380,25 +384,31 @@ class GroupChecker:
         self, cluster: Cluster, hosted: HostedCoordinator, shard: Shard, message: Message, out: Outbox
     ) -> None:
         """Check what a coordinator has just answered and done against the account of its groups (G11 to G13)."""
-        now_ms = cluster.now_ms
-        arrived: ClientRequest | None = None
+        now_ms, led = cluster.now_ms, hosted.host.led_log(shard.partition)
         if isinstance(message, GroupRequest) and message.group_id in shard.services:
             named = hosted.broker, (message.client, message.session, message.ticket)
             if named not in self._heard:
                 self._heard.add(named)
-                arrived = message.request
-                self._pending[named] = message.group_id, arrived
-                self._account_of(shard.services[message.group_id], now_ms).asked(arrived, now_ms)
+                self._pending[named] = message.group_id, message.request
+                if isinstance(message.request, OffsetFetchRequest) and shard in self._ends:
+                    self._stable_ends[named] = self._ends[shard]
+                self._account_of(shard.services[message.group_id], now_ms).asked(message.request, now_ms)
         for receiver, answer in out.sent:
             if isinstance(answer, GroupResponse):
-                found = self._pending.pop((hosted.broker, (receiver.node, answer.session, answer.ticket)), None)
+                named = hosted.broker, (receiver.node, answer.session, answer.ticket)
+                found, end_offset = self._pending.pop(named, None), self._stable_ends.pop(named, Offset(0))
+                if found is not None and led is not None:
+                    broken = invariants.stable_offsets(answer.response, end_offset, led.log.high_watermark)
+                    self.note(now_ms, broken, found[0])
                 if found is not None and found[0] in shard.services:
                     account = self._account_of(shard.services[found[0]], now_ms)
                     self.note(now_ms, account.answered(Answered(found[1], answer.response), now_ms), found[0])
         if isinstance(message, GroupRequest | ShardDue):
             for group_id, service in sorted(shard.services.items()):
                 if isinstance(message, ShardDue) or group_id == message.group_id:
-                    self.note(now_ms, self._account_of(service, now_ms).after(now_ms, arrived), group_id)
+                    self.note(now_ms, self._account_of(service, now_ms).after(now_ms), group_id)
+        if led is not None:
+            self._ends[shard] = led.log.log_end_offset
 
     def _account_of(self, service: GroupService, now_ms: TimeMs) -> GroupAccount:
         account = self._accounts.get(service)

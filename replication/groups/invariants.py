@@ -19,17 +19,20 @@ from typing import Final
 
 import attrs
 
+from broker.error_codes import ErrorCode
 from broker.group.classic import ClassicGroup, GroupState
 from broker.group.consumer import ConsumerGroup, ConsumerGroupState, MemberState
 from broker.group.consumer.member import JOINING_EPOCH, NOT_OWNED, NOTHING, STATIC_LEAVING_EPOCH
 from broker.group.members import MemberId
+from broker.group.messages import OffsetFetchResponse
 from broker.group.protocol import read_assignment
 from broker.group.records import CommittedOffset
 from broker.group.service import GroupService
-from broker.ids import TopicPartition
+from broker.ids import Offset, TopicPartition
 from broker.units import DurationMs, TimeMs
 from replication.checkers import Invariant
 from replication.groups.client.client import Client
+from replication.groups.client.messages import Response
 
 GROUP_INVARIANTS: Final[Mapping[str, Invariant]] = MappingProxyType(
     {
@@ -39,7 +42,9 @@ GROUP_INVARIANTS: Final[Mapping[str, Invariant]] = MappingProxyType(
         "G4": Invariant("member epochs", "who is at the target's epoch owns nothing that is assigned elsewhere"),
         "G5": Invariant("partition epochs", "a partition has an epoch exactly when a member has it"),
         "G6": Invariant("stable is converged", "in a stable group every member owns its target"),
-        "G7": Invariant("commits", "only current members commit, and what was acknowledged survives"),
+        "G7": Invariant(
+            "commits", "only current members commit, what was acknowledged survives, and only stable offsets are shown"
+        ),
         "G8": Invariant("no early expiry", "offsets are forgotten only when nobody can need them"),
         "G9": Invariant("legal steps", "groups and members step by their tables, epochs do not fall"),
         "G10": Invariant(
@@ -181,6 +186,12 @@ def commits_fenced(accepted: dict[TopicPartition, CommittedOffset], service: Gro
     for partition in sorted(accepted.keys() | known.keys()):
         if accepted.get(partition) != known.get(partition):
             yield Broken("G7", f"{partition}: accepted was {accepted.get(partition)}, known is {known.get(partition)}")
+
+
+def stable_offsets(response: Response, end_offset: Offset, high_watermark: Offset) -> Iterator[Broken]:
+    """Yield G7: an OffsetFetch is answered while what its log held as it came is not committed (KIP-447)."""
+    if isinstance(response, OffsetFetchResponse) and response.error is ErrorCode.NONE and high_watermark < end_offset:
+        yield Broken("G7", f"offsets are shown while {high_watermark} of {end_offset} records are committed")
 
 
 def premature_expiry(

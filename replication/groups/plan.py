@@ -29,7 +29,7 @@ from broker.group.routing import offsets_partition
 from broker.group.service import ServiceOptions
 from broker.ids import TopicPartition
 from broker.releases import NEWEST, Release
-from broker.units import DurationMs, TimeMs
+from broker.units import MINUTE_MS, DurationMs, TimeMs
 from broker.wording import counted
 from replication.groups.client.assigning import DEFAULT_ASSIGNORS, GroupProtocol
 from replication.groups.client.client import Feed
@@ -140,15 +140,50 @@ GROUP_COUNT_MAX: Final = 50
 _PLAN_STREAM: Final = 6
 _START_MS: Final = 2_000
 _START_MS_SPREAD: Final = 8_000
-_ACT_MS_MEAN: Final = 60_000
-_LASTING_MS: Final = (500, 40_000)
-_FREEZE_MS: Final = (1_000, 60_000)
 _BETWEEN_MS: Final = 1_000
 _OFFSETS_PARTITION_COUNT: Final = 3
-_STATIC_ONE_IN: Final = 4
+
+
+@attrs.frozen(kw_only=True)
+class _Pace:
+    """Hold how often and for how long something happens to a member, in ms, and the timeouts of a group.
+
+    Of `static_in_four` of four members the processes are static.
+    """
+
+    act_ms_mean: int
+    lasting_ms: tuple[int, int]
+    freeze_ms: tuple[int, int]
+    kinds: tuple[EventKind, ...]
+    static_in_four: int
+    timeouts: tuple[ClientOptions, ...]
+
+
 _MAX_POLL_MS: Final = DurationMs(30_000)
 """Less than members may dawdle, so that some of them are too late."""
-
+_CALM: Final = _Pace(
+    act_ms_mean=60_000,
+    lasting_ms=(500, 40_000),
+    freeze_ms=(1_000, 60_000),
+    kinds=CLUSTER_KINDS[1:],
+    static_in_four=1,
+    timeouts=(ClientOptions(max_poll_interval_ms=_MAX_POLL_MS),),
+)
+_HASTY: Final = _Pace(
+    act_ms_mean=6_000,
+    lasting_ms=(200, 10_000),
+    freeze_ms=(1_000, 16_000),
+    kinds=(*CLUSTER_KINDS[1:], EventKind.CRASH, EventKind.HOLD_COMMITS, EventKind.HOLD_COMMITS, EventKind.LOSE_ANSWER),
+    static_in_four=2,
+    timeouts=(
+        ClientOptions(session_timeout_ms=DurationMs(8_000), max_poll_interval_ms=DurationMs(12_000)),
+        ClientOptions(session_timeout_ms=DurationMs(20_000), max_poll_interval_ms=DurationMs(6_000)),
+        ClientOptions(max_poll_interval_ms=_MAX_POLL_MS),
+    ),
+)
+"""Sessions longer than a rebalance keep a static member that is away; shorter ones end while a rebalance goes on."""
+_HASTY_MS_MAX: Final = 2 * MINUTE_MS
+"""The longest run that is hasty, so that as much happens in a minute as elsewhere in many."""
 RESTART_MS: Final = DurationMs(5_000)
 """The time after which a supervisor restarts a process that ended by itself."""
 TRACE_TEXTS: Final[Mapping[EventKind, str]] = MappingProxyType(
@@ -243,8 +278,9 @@ def _members(number: int, layout: Layout, options: Options, entropy: RandomSourc
     """Yield two to four members of a group, all of one protocol, each on the first topic or on all."""
     protocol = list(GroupProtocol)[entropy.next_int_bound(len(GroupProtocol))]
     names = tuple(name for name, _ in layout.topics)
+    pace = _HASTY if options.duration_ms <= _HASTY_MS_MAX else _CALM
     for place in range(2 + entropy.next_int_bound(3)):
-        is_static = entropy.next_int_bound(_STATIC_ONE_IN) == 0 and protocol is not GroupProtocol.COOPERATIVE
+        is_static = entropy.next_int_bound(4) < pace.static_in_four and protocol is not GroupProtocol.COOPERATIVE
         reads_all = place == 0 or entropy.next_int_bound(2) == 0
         spec = ClientSpec(
             name=f"group-{number}-member-{place}",
@@ -252,19 +288,18 @@ def _members(number: int, layout: Layout, options: Options, entropy: RandomSourc
             topics=names if reads_all else names[:1],
             assignors=(DEFAULT_ASSIGNORS[protocol],),
             instance_id=InstanceId(f"instance-{number}-{place}") if is_static else None,
-            options=ClientOptions(max_poll_interval_ms=_MAX_POLL_MS),
+            options=pace.timeouts[(options.seed + number) % len(pace.timeouts)],
         )
-        yield MemberPlan(spec, protocol, tuple(_events(options, entropy)))
+        yield MemberPlan(spec, protocol, tuple(_events(options, pace, entropy)))
 
 
-def _events(options: Options, entropy: RandomSource) -> Iterator[Event]:
+def _events(options: Options, pace: _Pace, entropy: RandomSource) -> Iterator[Event]:
     at_ms = _START_MS + entropy.next_int_bound(_START_MS_SPREAD)
     yield Event(TimeMs(at_ms), EventKind.START)
-    kinds = [kind for kind in CLUSTER_KINDS if kind is not EventKind.START]
     while True:
-        at_ms += _BETWEEN_MS + exponential(entropy, _ACT_MS_MEAN)
-        kind = kinds[entropy.next_int_bound(len(kinds))]
-        least, most = _FREEZE_MS if kind in (EventKind.FREEZE, EventKind.STALL) else _LASTING_MS
+        at_ms += _BETWEEN_MS + exponential(entropy, pace.act_ms_mean)
+        kind = pace.kinds[entropy.next_int_bound(len(pace.kinds))]
+        least, most = pace.freeze_ms if kind in (EventKind.FREEZE, EventKind.STALL) else pace.lasting_ms
         for_ms = DurationMs(least + entropy.next_int_bound(most - least + 1))
         if at_ms + for_ms >= options.duration_ms:
             return

@@ -24,8 +24,8 @@ from replication.groups.alone.scenario import MemberSpec, SingleGroupScenario
 from replication.groups.plan import Event, EventKind
 
 _PLAN_STREAM: Final = 10
-_BETWEEN_MS_MEAN: Final = 45 * SECOND_MS
-_BETWEEN_MS_MAX: Final = 3 * MINUTE_MS
+_BETWEEN_MS_MEAN: Final = 10 * SECOND_MS
+_BETWEEN_MS_MAX: Final = MINUTE_MS
 _QUIET_MS: Final = 3 * MINUTE_MS
 _STATIC_EVERY: Final = 3
 _RESTART_MS: Final = DurationMs(30 * SECOND_MS)
@@ -39,7 +39,7 @@ _ROLLS: Final[Mapping[EventKind, int]] = MappingProxyType(
         EventKind.FREEZE: 2,
         EventKind.ADD_PARTITIONS: 1,
         EventKind.FAILOVER: 2,
-        EventKind.HOLD_COMMITS: 1,
+        EventKind.HOLD_COMMITS: 3,
         EventKind.LOSE_ANSWER: 1,
     }
 )
@@ -52,7 +52,7 @@ class Shape:
 
     members: int = 4
     partitions: int = 12
-    minutes: int = 20
+    minutes: int = 10
 
 
 def seeded_scenario(seed: int, shape: Shape) -> SingleGroupScenario:

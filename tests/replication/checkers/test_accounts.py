@@ -10,16 +10,31 @@ import pytest
 
 import log.partition.retention
 import replication.roles.controller
+import replication.roles.leader
 import replication.rules.fetch
 from broker.error_codes import ErrorCode
-from broker.ids import LeaderEpoch, Offset
+from broker.ids import BrokerId, LeaderEpoch, Offset
 from broker.units import DurationMs, SizeBytes, TimeMs
+from log.partition.epoch_cache import LeaderEpochCache
 from log.partition.producer_state import ProducerState
 from replication.checkers.followers import end_after
+from replication.checkers.leaders import wrong_change
 from replication.checkers.observed_log import Entry, Last
 from replication.checkers.producers import must_accept
 from replication.retention import Retention
-from replication.rules.partition import EpochEnd, EpochStart
+from replication.roles.messages import AlterPartitionResponse
+from replication.rules.alter_partition import Altered, Reaction
+from replication.rules.partition import (
+    AlterPartitionRequest,
+    EpochEnd,
+    EpochStart,
+    Follower,
+    IsrMember,
+    LeaderState,
+    PartitionEpoch,
+    PartitionState,
+)
+from replication.rules.switches import CURRENT
 from replication.simulation import Fault, FaultKind, Options, quiet, run
 from replication.simulation.node import Node
 from replication.simulation.retention import with_retention
@@ -55,6 +70,10 @@ def flush_all(node: Node) -> None:
     node._recovery_points.update((partition, log.log.log_end_offset) for partition, log in node.logs.items())
 
 
+def _is_out(leader: LeaderState, _log: object, follower: Follower, *_: object) -> bool:
+    return leader.pending is None and follower.broker not in leader.isr
+
+
 Patched = tuple[object, str, object]
 
 
@@ -63,6 +82,14 @@ Patched = tuple[object, str, object]
     [
         ("I21", (ProducerState, "update", lambda *_, **__: None), (), QUIET),
         ("I24", (replication.roles.controller, "check_broker_epoch", lambda *_: STALE), (), QUIET),
+        ("I12", (LeaderEpochCache, "truncate_from_start", lambda *_: None), (), AGED),
+        ("I27", (replication.roles.leader, "react", lambda leader, *_: (Reaction.IGNORED, leader)), KILLED, QUIET),
+        (
+            "I27",
+            (replication.rules.fetch, "may_join", _is_out),
+            KILLED,
+            QUIET,
+        ),
         ("I33", (replication.rules.fetch, "_with_high_watermark", lambda kept, _: kept), (), QUIET),
         ("I34", forgetting(Node, "kill", lambda node: node._high_watermarks.clear()), KILLED, QUIET),
         ("I34", forgetting(Node, "stop", lambda node: node._high_watermarks.clear()), STOPPED, QUIET),
@@ -110,3 +137,26 @@ def test_a_producer_goes_on_from_its_last_record_in_the_log() -> None:
     assert must_accept({7: Last(2**31 - 1, 10, 1)}, Entry(0, 1, 7, 0, 1), 0), "numbers wrap"
     assert must_accept(known, Entry(0, 1, 8, 3), 0)
     assert not must_accept(known, Entry(0, 1, 8, 3), 1), "its records may have been deleted"
+
+
+@pytest.mark.parametrize(
+    ("error", "is_settled"),
+    [
+        (ErrorCode.INELIGIBLE_REPLICA, True),
+        (ErrorCode.INVALID_UPDATE_VERSION, False),
+        (ErrorCode.FENCED_LEADER_EPOCH, False),
+        (ErrorCode.REQUEST_TIMED_OUT, False),
+    ],
+)
+def test_only_a_change_that_was_certainly_not_made_is_given_up(error: ErrorCode, is_settled: bool) -> None:
+    one, two, epoch = BrokerId(1), BrokerId(2), LeaderEpoch(3)
+    request = AlterPartitionRequest(
+        leader=one, leader_epoch=epoch, partition_epoch=PartitionEpoch(4), isr=(IsrMember(one), IsrMember(two))
+    )
+    waiting = LeaderState(one, epoch, PartitionEpoch(4), Offset(0), (one,), (Follower(two),), request)
+    given_up = attrs.evolve(waiting, pending=None)
+    partition = PartitionState(replicas=(one, two), isr=(one,), leader=one, leader_epoch=epoch)
+    told = AlterPartitionResponse(0, request, Altered(error, partition))
+    right, wrong = (given_up, waiting) if is_settled else (waiting, given_up)
+    assert list(wrong_change(waiting, right, told, 0, CURRENT)) == []
+    assert len(list(wrong_change(waiting, wrong, told, 0, CURRENT))) == 1

@@ -95,7 +95,7 @@ def test_a_dynamic_member_of_a_generation_has_asked_to_join_it() -> None:
     _, made = account(group)
     made.asked(join(A), 0)
     group.generation = 4
-    assert [broken.what for broken in made.after(0, None)] == ["b is in generation 4, and did not ask to join it"]
+    assert [broken.what for broken in made.after(0)] == ["b is in generation 4, and did not ask to join it"]
 
 
 @pytest.mark.parametrize(
@@ -120,11 +120,37 @@ def test_a_silent_member_is_gone_when_its_session_is_over_and_a_static_one_stays
     member = attrs.evolve(Member.joining(A, join(A, ONE)), is_new=False, join_ticket=None)
     group = ClassicGroup("g", generation=3, state=GroupState.STABLE, members={A: member})
     _, made = account(group)
-    made.asked(HeartbeatRequest(ticket=NO_TICKET, member_id=A, generation=3, instance_id=ONE), 5_000)
-    assert list(made.after(15_000, None)) == []
-    assert [broken.code for broken in made.after(15_001, None)] == ["G13"]
+    request = HeartbeatRequest(ticket=NO_TICKET, member_id=A, generation=3, instance_id=ONE)
+    made.asked(request, 5_000)
+    assert list(made.answered(Answered(request, HeartbeatResponse(ticket=NO_TICKET)), 5_000)) == []
+    assert list(made.after(15_000)) == []
+    assert [broken.code for broken in made.after(15_001)] == ["G13"]
+    group.state = GroupState.PREPARING_REBALANCE
+    assert list(made.after(14_000)) == []
     group.members, group.generation, group.state = {}, 4, GroupState.COMPLETING_REBALANCE
-    assert [broken.code for broken in made.after(14_999, None)] == ["G13"]
+    assert [broken.code for broken in made.after(14_999)] == ["G13"]
+
+
+def test_a_member_whose_assignment_or_place_was_long_in_being_stored_has_a_session_from_then_on() -> None:
+    member = attrs.evolve(Member.joining(A, join(A, ONE)), is_new=False, join_ticket=None)
+    group = ClassicGroup("g", generation=3, state=GroupState.STABLE, members={A: member}, static_members={ONE: A})
+    _, made = account(group)
+    sync = SyncGroupRequest(ticket=NO_TICKET, member_id=A, generation=3, instance_id=ONE)
+    assert list(made.answered(Answered(sync, SyncGroupResponse(ticket=NO_TICKET)), 20_000)) == []
+    assert list(made.after(30_000)) == []
+    refused = JoinGroupResponse(ticket=NO_TICKET, error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    assert list(made.answered(Answered(join(MemberId(""), ONE), refused), 35_000)) == []
+    assert list(made.after(45_000)) == []
+    assert [broken.code for broken in made.after(45_001)] == ["G13"]
+
+
+def test_a_coordinator_that_has_loaded_its_group_lets_in_by_the_epoch_before() -> None:
+    _, made = account(ClassicGroup("g"))
+    request = ConsumerGroupHeartbeatRequest(member_id=A, epoch=7)
+    for _ in range(2):
+        assert answered(made, request, ConsumerGroupHeartbeatResponse(member_id=A, epoch=8)) == []
+    request = ConsumerGroupHeartbeatRequest(member_id=A, epoch=6)
+    assert answered(made, request, ConsumerGroupHeartbeatResponse(member_id=A, epoch=8)) == ["G11"]
 
 
 @pytest.mark.parametrize(("epoch", "found"), [(5, []), (4, []), (3, ["G11"]), (0, [])])
@@ -156,8 +182,8 @@ def test_a_static_member_keeps_its_place_while_it_is_away(
     service.consumer.group = ConsumerGroup(
         group_id="g", epoch=2, target_epoch=2, members={A: member}, target={A: frozenset({t(0)})}
     )
-    assert list(made.after(0, None)) == []
+    assert list(made.after(0)) == []
     after = attrs.evolve(member, **changes)
     given = {name: frozenset(share) for name, share in target.items()}
     service.consumer.group = attrs.evolve(service.consumer.group, members={after.member_id: after}, target=given)
-    assert [broken.code for broken in made.after(0, None)] == found
+    assert [broken.code for broken in made.after(0)] == found

@@ -73,8 +73,8 @@ def test_a_longer_assignment_interval_leaves_partitions_unowned_for_longer(capsy
     """KIP-1263: who joins within the interval waits for the next target."""
 
     def unowned_ms(*arguments: str) -> int:
-        small = ("--members", "3", "--partitions", "4", "--minutes", "5")
-        assert simulate("--seed", "3", "--protocol", "consumer", "--json", *small, *arguments) == 0
+        small = ("--members", "3", "--partitions", "4", "--minutes", "7")
+        assert simulate("--seed", "6", "--protocol", "consumer", "--json", *small, *arguments) == 0
         return int(json.loads(capsys.readouterr().out)["lives"][0]["unowned_ms"])
 
     default = unowned_ms()
