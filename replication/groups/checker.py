@@ -1,4 +1,4 @@
-"""Check groups in the cluster after every event: G1 to G9, and that a group skips no record.
+"""Check groups in the cluster after every event: G1 to G13, and that a group skips no record.
 
 Constraints: a coordinator's own state (G1, G3 to G6, G8, G9) is checked on every broker, also on one that has been
 replaced and does not know it. Members are compared with their coordinator (G2) on the broker that leads by the
@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 import attrs
 
+from broker.entropy import SplitMix64
 from broker.error_codes import ErrorCode
 from broker.group.classic import GroupState, Ticket
 from broker.group.consumer import ConsumerGroup, ConsumerGroupState
@@ -35,7 +36,7 @@ from replication.groups.history import Loss
 from replication.groups.hosted_coordinator import HostedCoordinator
 from replication.groups.invariants import Broken
 from replication.groups.member import Member
-from replication.groups.offsets_log import records_of
+from replication.groups.offsets_log import Journal, read_groups, records_of
 from replication.groups.plan import Layout
 from replication.groups.shard import Shard
 from replication.roles.messages import CONTROLLER, HostedMessage, Message, NodeId, ProduceResponse
@@ -235,6 +236,17 @@ class GroupChecker:
             for _, shard in sorted(hosted.shards.items()):
                 for _, service in sorted(shard.services.items()):
                     self._check_log(cluster, hosted, shard, service)
+                    self.check_stored(cluster, hosted, shard, service)
+
+    def check_stored(self, cluster: Cluster, hosted: HostedCoordinator, shard: Shard, service: GroupService) -> None:
+        """Check G10, unless an append is under way: a coordinator that reads the partition knows the same group."""
+        led, options = hosted.host.led_log(shard.partition), hosted.options.service
+        if led is None or shard.is_loading or shard.is_waiting:
+            return
+        reader = GroupService(service.group_id, options, SplitMix64(0))
+        stored = read_groups(Journal(options.context.topics), led.log).get(service.group_id)
+        reader.load(() if stored is None else stored.entries(), service.classic.now_ms)
+        self.note(cluster.now_ms, invariants.stored_is_known(service, reader), service.group_id)
 
     def authority(self, cluster: Cluster, group_id: str) -> GroupService | None:
         """Return a group on the leader of its partition, by the controller's metadata; None while it loads."""

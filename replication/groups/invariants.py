@@ -61,7 +61,7 @@ GROUP_INVARIANTS: Final[Mapping[str, Invariant]] = MappingProxyType(
         "GS": Invariant("nothing skipped", "a group is handed every record up to where it stands"),
     }
 )
-"""Every invariant of groups by its code; G10 is checked by `replication.groups.alone` only."""
+"""Every invariant of groups by its code; G10 is checked in clusters as they are quiet."""
 
 
 PREDECESSORS: Final = {

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import attrs
 
-from broker.entropy import SplitMix64, derive
+from broker.entropy import derive
 from broker.group.members import InstanceId
 from broker.group.service import GroupService
 from broker.ids import BrokerId, Offset, PartitionId, TopicPartition
@@ -21,7 +21,6 @@ from broker.releases import NEWEST, Release
 from broker.units import SECOND_MS, DurationMs, TimeMs
 from broker.wording import printable
 from replication.checkers import Finding
-from replication.groups import invariants
 from replication.groups.alone.ledger import Death, Ledger, OwnershipSpan
 from replication.groups.alone.scenario import MemberSpec, SingleGroupScenario
 from replication.groups.client.assigning import GroupProtocol
@@ -30,7 +29,6 @@ from replication.groups.client.messages import Note, Send
 from replication.groups.connections import EventDue, GroupResponse
 from replication.groups.extension import GroupsExtension
 from replication.groups.member import Member
-from replication.groups.offsets_log import Journal, read_groups
 from replication.groups.plan import Event, EventKind, GroupsPlan, Layout, MemberPlan
 from replication.groups.shard import service_options
 from replication.roles.messages import Message, NodeId
@@ -158,18 +156,10 @@ class GroupSimulation(GroupsExtension):
         )
 
     def _check_stored(self) -> None:
-        """Check G10, unless an append is under way."""
+        """Check G10."""
         service, hosted = self.service, self.hosted_roles.get(_BROKER)
-        if service is None or hosted is None:
-            return
-        shard = hosted.shards[_LAYOUT.of_group(GROUP_ID)]
-        led = hosted.host.led_log(shard.partition)
-        if led is None or shard.is_waiting:
-            return
-        reader = GroupService(GROUP_ID, self._service_settings, SplitMix64(0))
-        stored = read_groups(Journal(self.topics), led.log).get(GROUP_ID)
-        reader.load(() if stored is None else stored.entries(), service.classic.now_ms)
-        self.checker.note(self.cluster.now_ms, invariants.stored_is_known(service, reader), GROUP_ID)
+        if service is not None and hosted is not None:
+            self.checker.check_stored(self.cluster, hosted, hosted.shards[_LAYOUT.of_group(GROUP_ID)], service)
 
     # The scenario.
 
