@@ -7,7 +7,7 @@ truncated records are noted as lost, with the cause.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import attrs
@@ -58,11 +58,14 @@ class SettledWrites:
         """Add acknowledged writes. Memory: two numbers for each range of offsets without a gap."""
         for write in sorted(writes, key=lambda each: each.offset):
             self.acked_counts[write.acks] += 1
-            ranges = self._ranges.setdefault(write.acks, [])
-            if ranges and ranges[-1][0] <= write.offset <= ranges[-1][1]:
-                ranges[-1][1] = max(ranges[-1][1], write.offset + 1)
-            else:
-                ranges.append([write.offset, write.offset + 1])
+            self._add(write.acks, write.offset)
+
+    def _add(self, acks: int, offset: int) -> None:
+        ranges = self._ranges.setdefault(acks, [])
+        if ranges and ranges[-1][0] <= offset <= ranges[-1][1]:
+            ranges[-1][1] = max(ranges[-1][1], offset + 1)
+        else:
+            ranges.append([offset, offset + 1])
 
     def lose(self, keep: int, cause: str) -> None:
         """Take the records from offset `keep` on as lost by an election."""
@@ -70,6 +73,14 @@ class SettledWrites:
             gone = {offset for start, end in ranges for offset in range(max(start, keep), end)}
             self.lost += [(offset, acks, cause) for offset in sorted(gone)]
             self._ranges[acks] = [[start, min(end, keep)] for start, end in ranges if start < keep]
+
+    def recall(self, is_back: Callable[[int], bool]) -> None:
+        """Take back the losses at the offsets where a later election has brought the records back."""
+        back = [each for each in self.lost if is_back(each[0])]
+        for offset, acks, _ in back:
+            self._add(acks, offset)
+        kept = set(self.lost).difference(back)
+        self.lost = [each for each in self.lost if each in kept]
 
 
 class ReferenceLog:

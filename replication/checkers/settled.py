@@ -8,7 +8,8 @@ Constraints: a write that was acknowledged and is not where the response said is
 settled already, the leader epochs are compared. A partition without a leader settles nothing.
 
 Left out: a log that copies settled records once more is compared from the settled end on; of a lost record that was
-settled, the value is not known.
+settled, the value is not known. A log whose settled beginning an unclean election took away counts as agreeing with
+what takes its place, until it is cut.
 
 Source: ours.
 """
@@ -79,12 +80,20 @@ class Tail(list[Entry]):
 
     def extend(self, added: Iterable[Entry]) -> None:
         """Add entries; those below the settled end only count."""
-        new = list(added)
+        before, new = len(self), list(added)
+        if new and new[0] is SETTLED:
+            # A leader has again what an unclean election took from the committed records.
+            self.start = before + new.count(SETTLED)
+            super().clear()
+            new = new[new.count(SETTLED) :]
+            self._truth.settle_again(self.start)
         if not self and self.start < self._truth.settled_end:
             passed = min(self._truth.settled_end - self.start, len(new))
             self.start += passed
             new = new[passed:]
         super().extend(new)
+        if before < self._truth.former_settled_end and self is self._truth.committed:
+            self._truth.recall()
 
     def forget_before(self, offset: int) -> None:
         """Forget the entries before an offset; a log that ends before it begins there anew."""
@@ -147,16 +156,38 @@ class SettledReferenceLog(ReferenceLog):
         """The greatest log start of a leader: retention or DeleteRecords has taken what lies below."""
         self._epochs: list[tuple[int, int]] = []
         """The offset at which each leader epoch begins in what is settled, and the epoch."""
+        self._former_epochs: list[tuple[int, int]] = []
+        """The same of the longest settled beginning that an unclean election cut."""
+        self.former_settled_end = 0
+        """Where that beginning ended."""
         self.committed = Tail(self)
 
     def give_up(self, keep: int, at_ms: TimeMs, election: UncleanElection) -> None:
         """Truncate the committed records to the first `keep`, settled ones too."""
         super().give_up(keep, at_ms, election)
         if keep < self.settled_end:
+            if self.settled_end > self.former_settled_end:
+                self._former_epochs, self.former_settled_end = self._epochs, self.settled_end
             self.settled_end = keep
             self.deleted_end = min(self.deleted_end, keep)
             self._epochs = [each for each in self._epochs if each[0] < keep]
             self.settled.lose(keep, self.losses[-1].cause)
+
+    def settle_again(self, end: int) -> None:
+        """Settle again what was settled up to an offset before an unclean election cut it."""
+        self.settled_end = end
+        self._epochs = [each for each in self._former_epochs if each[0] < end]
+
+    def recall(self) -> None:
+        """Take back the losses of settled records that are committed again: of the same leader epochs."""
+        committed, former = self.committed, self._former_epochs
+
+        def is_back(offset: int) -> bool:
+            if not offset < len(committed):
+                return False
+            return offset < committed.start or committed[offset].epoch == _epoch_at(former, offset)
+
+        self.settled.recall(is_back)
 
     def settle(self, writes: list[Write]) -> list[Write]:
         """Raise the settled end as far as the replicas allow; return the writes to this partition that are left."""
@@ -181,8 +212,7 @@ class SettledReferenceLog(ReferenceLog):
         """Return whether a write's record is committed: one offset has one record in a leader epoch (I11)."""
         if write.offset >= self.settled_end:
             return self.has_at(write.offset, write.value)
-        place = bisect(self._epochs, int(write.offset), key=lambda each: each[0]) - 1
-        return place >= 0 and self._epochs[place][1] == write.epoch
+        return _epoch_at(self._epochs, write.offset) == write.epoch
 
     def _note_epochs(self, end: int) -> None:
         for offset in range(self.settled_end, end):
@@ -201,6 +231,12 @@ class SettledReferenceLog(ReferenceLog):
             return 0
         logs = [self.observed_logs.get(broker) for broker in (*state.isr, *state.elr)]
         return min(0 if log is None else log.agree(self.committed) for log in logs)
+
+
+def _epoch_at(epochs: list[tuple[int, int]], offset: int) -> int | None:
+    """Return the leader epoch of the record at an offset; None if it is not known."""
+    place = bisect(epochs, offset, key=lambda each: each[0]) - 1
+    return epochs[place][1] if place >= 0 else None
 
 
 class SettlingStepChecker(StepChecker):

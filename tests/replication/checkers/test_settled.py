@@ -186,6 +186,31 @@ def test_a_settled_record_that_an_unclean_election_loses_is_lost(
     assert all("unclean election" in each.cause for each in report.lost)
 
 
+@pytest.mark.parametrize("is_settling", [False, True])
+def test_a_settled_record_that_a_later_election_brings_back_is_not_lost(
+    monkeypatch: pytest.MonkeyPatch, is_settling: bool
+) -> None:
+    run = Written(monkeypatch, is_settling=is_settling, brokers=2, unclean_election=True, min_insync_replicas=1)
+    run.write(5)
+    leader, nodes = run.leader, run.served.cluster.nodes
+    (other,) = (broker for broker in run.served.spec.ids if broker != leader)
+    run.wait(2)
+    nodes[other].kill()
+    run.wait(15)
+    run.write(30)
+    nodes[leader].kill()
+    run.served.cluster.start_broker(other)
+    run.wait(30)
+    assert (run.leader, len(run.served.simulation.durability().lost)) == (other, 300)
+    nodes[other].kill()
+    run.wait(15)
+    run.served.cluster.start_broker(leader)
+    run.wait(30)
+    assert run.leader == leader
+    run.write(5)
+    assert run.report() == DurabilityReport(400, 0, ())
+
+
 def test_an_acknowledged_write_that_is_not_there_is_never_settled(monkeypatch: pytest.MonkeyPatch) -> None:
     run = Written(monkeypatch)
     run.write(1)
