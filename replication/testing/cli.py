@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from queue import SimpleQueue
-from typing import TYPE_CHECKING
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Final
 
 import attrs
 import click
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 Events = SimpleQueue[FaultNotice | None]
 """What the server has to tell; None ends it."""
+_WAIT_S: Final = 0.5
 
 
 def _only_one(_context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> str | None:
@@ -161,7 +162,7 @@ def _serve_until_stopped(spec: ClusterSpec, events: Events, *, as_json: bool) ->
     else:
         click.echo(f"bootstrap servers: {servers}")
         click.echo(f"{counted(len(spec.topics), 'topic')} of {counted(spec.brokers, 'broker')}; Ctrl-C ends")
-    while (notice := events.get()) is not None:
+    while (notice := _next(events)) is not None:
         click.echo(json.dumps(notice.fields()) if as_json else str(notice))
     server.stop()
     return _Ended(server.served.finish(), server.served.faults.struck_count)
@@ -179,6 +180,16 @@ def _view(options: ServeOptions) -> ClusterView | None:
         raise UsageError(f"--racks {options.racks!r} {what}")
     names = {"racks": options.racks, "cluster": options.cluster, "at": options.at, "min_isr": options.min_isr}
     return joined["cluster"](options.dump, partial=options.partial, **names)
+
+
+def _next(events: Events) -> FaultNotice | None:
+    """Wait for the next notice, None for the end; return to the interpreter now and then.
+
+    A signal that comes just before the thread waits is handled only when the wait is over.
+    """
+    while True:
+        with suppress(Empty):
+            return events.get(timeout=_WAIT_S)
 
 
 @contextmanager
