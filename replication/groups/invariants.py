@@ -215,8 +215,11 @@ def stored_is_known(writer: GroupService, reader: GroupService) -> Iterator[Brok
 
     A classic group is stored as its generation is complete; what members have asked for since then nobody stores.
     """
-    if writer.offsets.of_group(writer.group_id) != reader.offsets.of_group(reader.group_id):
-        yield Broken("G10", f"of offsets {writer.offsets.of_group(writer.group_id)} are known, and others are stored")
+    known, written = (each.offsets.of_group(each.group_id) for each in (writer, reader))
+    for partition in sorted(known.keys() | written.keys(), key=str):
+        offset, other = known.get(partition), written.get(partition)
+        if offset != other:
+            yield Broken("G10", f"of {partition} is known {offset}, stored is {other}")
     if writer.is_consumer_group:
         if writer.consumer.group != reader.consumer.group:
             yield Broken("G10", f"known is {writer.consumer.group}, stored is {reader.consumer.group}")
