@@ -28,7 +28,7 @@ from replication.simulation.run import Outcome
 from replication.testing.cluster_spec import ClusterSpec
 from replication.testing.kafka import Kafka
 from replication.testing.served_cluster import ModelError
-from replication.testing.virtual import LIMIT_MS, STOP_S, VirtualRun, fault_of_main
+from replication.testing.virtual import STOP_S, VirtualRun, fault_of_main
 
 Main = Callable[[Kafka], Awaitable[Any]]
 FAULT_MS_MEAN: Final = {
@@ -42,6 +42,8 @@ FAULT_MS_MEAN: Final = {
     FaultKind.CONTROLLER_FAILOVER: 180_000,
 }
 """The mean time in ms between faults of a kind."""
+_STOPPED_MS_MAX: Final = 3 * STOP_S * SECOND_MS
+"""How long in ms an application may take to end after its minutes: it is cancelled, then what it left behind."""
 _SHRINK_TRIES_MAX: Final = 100
 _TEXT_LENGTH_MAX: Final = 300
 _OF_THE_USER: Final = (KeyboardInterrupt, Terminated)
@@ -150,7 +152,7 @@ def load_app(name: str) -> Main:
 def run_app(asked: AppRun) -> AppOutcome:
     """Run one seed."""
     main, plan = load_app(asked.app), asked.plan()
-    run = VirtualRun(asked.with_plan(plan), asked.duration_ms + LIMIT_MS)
+    run = VirtualRun(asked.with_plan(plan), asked.duration_ms + _STOPPED_MS_MAX)
     error, raised_as, has_ended = "", set[str](), True
     try:
         has_ended = run.complete(_at_most(main, asked.duration_ms / SECOND_MS))

@@ -132,5 +132,11 @@ async def stubborn(_kafka: Kafka) -> None:
             continue
 
 
+async def polls(_kafka: Kafka) -> None:
+    """Give way for ever, and never wait."""
+    while True:
+        await asyncio.sleep(0)
+
+
 async def _at_rest() -> None:
     """Take no cluster."""

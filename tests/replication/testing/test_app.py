@@ -12,6 +12,7 @@ import pytest
 
 from broker.errors import UsageError
 from replication.simulation import Fault, FaultKind
+from replication.testing import virtual_loop
 from replication.testing.app import AppRun, load_app, run_app, shrunk, spec_of
 from tests.replication.testing import example_app
 
@@ -91,6 +92,12 @@ def test_an_application_that_is_cut_off_is_said_not_to_have_ended(name: str) -> 
     cut = "the application did not end within 2 minutes, so what it checks afterwards is open"
     assert (found.is_broken, found.has_ended) == (False, False)
     assert found.line() == f"nothing is broken; {cut}"
+
+
+def test_an_application_that_polls_without_waiting_is_cut_off_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(virtual_loop, "BUSY_COUNT", 1_000)
+    found = run_app(asked("polls", minutes=0.5))
+    assert (found.is_broken, found.has_ended) == (False, False)
 
 
 @pytest.mark.deep

@@ -20,7 +20,7 @@ from kafka import KafkaConsumer, KafkaProducer
 from broker.errors import UsageError
 from broker.units import DurationMs, TimeMs
 from replication.simulation import Fault, FaultKind
-from replication.testing import Kafka, run_virtual, virtual_process
+from replication.testing import Kafka, run_virtual, virtual_loop, virtual_process
 from replication.testing.kafka import Verdict
 
 ROOT = Path(__file__).parents[3]
@@ -70,11 +70,31 @@ def test_equal_seeds_give_equal_runs_and_others_do_not() -> None:
     assert first["lines"] != other["lines"]
 
 
+async def poll_without_waiting(kafka: Kafka) -> tuple[list[bytes], int, float, object]:
+    """Write ten records, and read them back with polls that never wait."""
+    loop, servers = asyncio.get_running_loop(), kafka.bootstrap_servers
+    producer = AIOKafkaProducer(bootstrap_servers=servers, acks="all")
+    consumer = AIOKafkaConsumer("orders", bootstrap_servers=servers, auto_offset_reset="earliest")
+    await producer.start()
+    await consumer.start()
+    for number in range(10):
+        await producer.send("orders", b"%d" % number)
+    values, poll_count = set[bytes](), 0
+    while len(values) < 10 or loop.time() < 5:
+        values |= {bytes(record.value) for records in (await consumer.getmany()).values() for record in records}
+        poll_count += 1
+        await asyncio.sleep(0)
+    await producer.stop()
+    await consumer.stop()
+    return sorted(values), poll_count, loop.time(), kafka.lines
+
+
 _PROGRAM = """
 import hashlib
 from replication.testing import run_virtual
-from tests.replication.testing.test_virtual import write_and_read
-print(hashlib.sha256(repr(run_virtual(write_and_read, seed=5, topics={"orders": 2})).encode()).hexdigest())
+from tests.replication.testing.test_virtual import poll_without_waiting, write_and_read
+for program in (write_and_read, poll_without_waiting):
+    print(hashlib.sha256(repr(run_virtual(program, seed=5, topics={"orders": 2})).encode()).hexdigest())
 """
 
 
@@ -92,6 +112,36 @@ def test_equal_seeds_give_equal_runs_in_processes_with_other_hash_seeds() -> Non
         for seed in ("1", "2")
     }
     assert len(printed) == 1
+
+
+def test_time_passes_for_a_program_that_polls_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(virtual_loop, "BUSY_COUNT", 3_000)
+    first, again = (run_virtual(poll_without_waiting, seed=6, topics={"orders": 2}) for _ in range(2))
+    assert first == again
+    values, poll_count, *_ = first
+    assert values == [b"%d" % number for number in range(10)]
+    assert 3_000 < poll_count < 10_000, "each turn after the 3,000th costs 1 ms"
+
+
+async def turns(kafka: Kafka) -> None:
+    """Give way for ever, and never wait."""
+    while True:
+        await asyncio.sleep(0)
+
+
+async def looks(kafka: Kafka) -> None:
+    """Look at the clock for ever, as `getmany` without a timeout does, and never give way."""
+    while True:
+        time.monotonic()
+
+
+@pytest.mark.parametrize("main", [turns, looks])
+def test_a_program_that_never_waits_ends_at_the_limit(
+    main: Callable[[Kafka], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(virtual_loop, "BUSY_COUNT", 100)
+    with pytest.raises(UsageError, match="the program did not end within 60,000 ms of virtual time"):
+        run_virtual(main, limit_ms=60_000)
 
 
 def test_what_cannot_be_virtual_is_refused() -> None:
