@@ -417,7 +417,9 @@ class GroupChecker:
                     self.note(now_ms, account.answered(Answered(found[1], answer.response), now_ms), found[0])
         if isinstance(message, GroupRequest | ShardDue):
             for group_id, service in sorted(shard.services.items()):
-                if isinstance(message, ShardDue) or group_id == message.group_id:
+                # A broker that has stood still takes requests of others before its groups' timers.
+                is_awake = service.classic.now_ms == hosted.options.wall_clock_ms + now_ms
+                if is_awake and (isinstance(message, ShardDue) or group_id == message.group_id):
                     self.note(now_ms, self._account_of(service, now_ms).after(now_ms), group_id)
         if led is not None:
             self._ends[shard] = led.log.log_end_offset

@@ -29,7 +29,7 @@ from broker.group.routing import offsets_partition
 from broker.group.service import ServiceOptions
 from broker.ids import TopicPartition
 from broker.releases import NEWEST, Release
-from broker.units import MINUTE_MS, DurationMs, TimeMs
+from broker.units import MINUTE_MS, DurationMs, SizeBytes, TimeMs
 from broker.wording import counted
 from replication.groups.client.assigning import DEFAULT_ASSIGNORS, GroupProtocol
 from replication.groups.client.client import Feed
@@ -142,6 +142,8 @@ _START_MS: Final = 2_000
 _START_MS_SPREAD: Final = 8_000
 _BETWEEN_MS: Final = 1_000
 _OFFSETS_PARTITION_COUNT: Final = 3
+_SEGMENT_BYTES_MIN: Final = SizeBytes(8_000)
+"""A batch that is larger than a segment is refused each time: a group would keep members for good."""
 
 
 @attrs.frozen(kw_only=True)
@@ -249,8 +251,9 @@ class GroupsPlan:
 
 
 def with_groups(options: Options) -> Options:
-    """Return options with partitions for `__consumer_offsets`."""
-    return attrs.evolve(options, internal_partitions=_OFFSETS_PARTITION_COUNT)
+    """Return options with partitions for `__consumer_offsets`, whose segments hold a group's largest batch."""
+    segment_bytes = max(options.segment_bytes, _SEGMENT_BYTES_MIN)
+    return attrs.evolve(options, internal_partitions=_OFFSETS_PARTITION_COUNT, segment_bytes=segment_bytes)
 
 
 def draw_plan(options: Options, group_count: int, release: Release = NEWEST) -> GroupsPlan:
