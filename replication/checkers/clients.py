@@ -133,7 +133,7 @@ def _kept(acked: Sequence[Write], reference: ReferenceLog) -> Sequence[Write]:
 
 
 def _real_time(acked: Sequence[Write]) -> Iterator[str]:
-    """Yield writes whose offset is below that of a write that was answered before they were sent."""
+    """Yield writes whose offset is not above that of each write that was answered before they were sent."""
     answered = sorted(acked, key=lambda write: write.answered_ms)
     sent = sorted(acked, key=lambda write: write.sent_ms)
     place, last_offset = 0, -1
@@ -142,4 +142,4 @@ def _real_time(acked: Sequence[Write]) -> Iterator[str]:
             last_offset = max(last_offset, answered[place].offset)
             place += 1
         if write.offset <= last_offset:
-            yield f"value {write.value} lies at {write.offset}, behind {last_offset}, which was answered before"
+            yield f"value {write.value} lies at {write.offset}, though {last_offset} was answered before it was sent"

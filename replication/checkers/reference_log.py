@@ -24,23 +24,28 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class Loss:
-    """Describe a loss: an unclean election removed the committed records from `start_offset` on."""
+    """Describe a loss: an unclean election removed the committed records from `start_offset` on.
+
+    `was_gone` says that no broker had all of them any more when it came to the election.
+    """
 
     at_ms: TimeMs
     partition: int
     start_offset: int
     values: tuple[int, ...]
     election: UncleanElection
+    was_gone: bool = False
 
     @property
     def cause(self) -> str:
-        """Return the election in words, with what allowed it; "" if nothing allowed it."""
+        """Return the election in words, with what came before and what allowed it; "" if nothing allowed it."""
         election = self.election
         if election.ground is Ground.NONE:
             return ""
+        before = "loss of the last log that had them, then the " if self.was_gone else ""
         return (
-            f"unclean election of broker {election.leader} at {self.at_ms} ms (epoch {election.leader_epoch}), "
-            f"allowed by {election.ground.value}"
+            f"{before}unclean election of broker {election.leader} at {self.at_ms} ms "
+            f"(epoch {election.leader_epoch}), allowed by {election.ground.value}"
         )
 
 
@@ -137,6 +142,8 @@ class ReferenceLog:
     def give_up(self, keep: int, at_ms: TimeMs, election: UncleanElection) -> None:
         """Truncate the committed records to the first `keep`, as an unclean leader has no more of them."""
         lost = self.committed[keep:]
+        agreed = [observed.agree(self.committed) for observed in self.observed_logs.values()]
+        was_gone = max(agreed, default=len(self.committed)) < len(self.committed)
         self.former.update((keep + place, entry.value) for place, entry in enumerate(lost))
         self.former_end = max(self.former_end, len(self.committed))
         del self.committed[keep:]
@@ -146,7 +153,7 @@ class ReferenceLog:
             observed.agreed = min(observed.agreed, keep)
         self.clean_from_epoch = election.leader_epoch
         values = tuple(entry.value for entry in lost)
-        self.losses.append(Loss(at_ms, self.partition, keep, values, election))
+        self.losses.append(Loss(at_ms, self.partition, keep, values, election, was_gone))
 
     def is_settled(self, write: Write) -> bool:
         """Return whether a write was found when the checkers forgot its record."""

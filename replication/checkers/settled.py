@@ -20,7 +20,7 @@ from bisect import bisect
 from collections.abc import Iterable
 from typing import Any, Final, SupportsIndex
 
-from broker.units import MINUTE_MS, TimeMs
+from broker.units import TimeMs
 from replication.checkers.clients import Write
 from replication.checkers.elections import UncleanElection
 from replication.checkers.observed_log import Decoder, Entry, LogChange, ObservedLog
@@ -32,8 +32,6 @@ from replication.rules.produce import Fate
 
 KEPT_COUNT: Final = 1_000
 """The committed records of a partition that are kept, whatever is settled."""
-UNANSWERED_MS_MAX: Final = 10 * MINUTE_MS
-"""How long an unanswered write is remembered; no client waits as long for the response."""
 SETTLED: Final = Entry(-2, -1)
 """Stands in the place of each record that is settled."""
 
@@ -190,10 +188,12 @@ class SettledReferenceLog(ReferenceLog):
         self.settled.recall(is_back)
 
     def settle(self, writes: list[Write]) -> list[Write]:
-        """Raise the settled end as far as the replicas allow; return the writes to this partition that are left."""
+        """Raise the settled end as far as the replicas allow; return the writes to this partition that are left.
+
+        All of them were acknowledged.
+        """
         end = max(self._agreed_end() - KEPT_COUNT, self.settled_end)
-        acked = [write for write in writes if write.fate is Fate.ACKED and 0 <= write.offset < end]
-        settled = {id(write): write for write in acked if self._has(write)}
+        settled = {id(write): write for write in writes if 0 <= write.offset < end and self._has(write)}
         self.settled.note(settled.values())
         if end > self.settled_end:
             self._note_epochs(end)
@@ -242,11 +242,14 @@ def _epoch_at(epochs: list[tuple[int, int]], offset: int) -> int | None:
 class SettlingStepChecker(StepChecker):
     """Check every step; `settle` forgets the records that are settled."""
 
-    def settle(self, writes: list[Write], now_ms: TimeMs) -> list[Write]:
-        """Settle all partitions; return the writes that are not settled. Cost: linear in writes and in what is kept."""
+    def settle(self, writes: list[Write]) -> list[Write]:
+        """Settle all partitions; return the acknowledged writes that are not settled, and no others.
+
+        Cost: linear in writes and in what is kept.
+        """
         of_partition: dict[int, list[Write]] = {}
         for write in writes:
-            if write.fate is Fate.ACKED or (write.fate is None and now_ms - write.sent_ms < UNANSWERED_MS_MAX):
+            if write.fate is Fate.ACKED:
                 of_partition.setdefault(write.partition, []).append(write)
         left: list[Write] = []
         for partition in sorted(of_partition.keys() | self.references.keys()):

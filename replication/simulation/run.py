@@ -371,15 +371,15 @@ class Simulation:
         except Exception as error:
             return (Finding("A", self.cluster.now_ms, -1, self._failure(error)),)
 
-    def _outcome(self) -> Outcome:
-        failed = self._failed
-        cluster, options, references = self.cluster, self.options, self.checker.references
-        rare = self.checker.rare.seen
-        history, now_ms = cluster.history, cluster.now_ms
+    def findings_with(self, durability: DurabilityReport) -> tuple[Finding, ...]:
+        """Return the broken invariants, with those that show in what clients wrote and read and in what they lost.
+
+        Cost: linear in the history, but for one sort.
+        """
+        cluster, options, failed, now_ms = self.cluster, self.options, self._failed, self.cluster.now_ms
         findings = list(self.checker.findings)
         if failed:
             findings.append(Finding("A", now_ms, -1, failed))
-        durability = self.durability()
         findings += self._check_clients()
         if options.is_strict and not failed:
             for lost in durability.lost_for_no_reason:
@@ -389,12 +389,20 @@ class Simulation:
             findings += self._guarded(partial(self._extension.findings, cluster))
         if self.fault_injector.loss_count and not (options.is_strict or options.settings.rules.elr):
             findings = [finding for finding in findings if finding.code not in OF_LOSSES]
+        return tuple(findings)
+
+    def _outcome(self) -> Outcome:
+        cluster, options, references = self.cluster, self.options, self.checker.references
+        rare = self.checker.rare.seen
+        history, now_ms = cluster.history, cluster.now_ms
+        durability = self.durability()
+        findings = self.findings_with(durability)
         for finding in findings:
             self.trace.line(finding.at_ms, str(finding))
         return Outcome(
             options=options,
             plan=self.plan,
-            findings=tuple(findings),
+            findings=findings,
             durability=durability,
             event_count=cluster.event_count,
             loss_count=self.fault_injector.loss_count,

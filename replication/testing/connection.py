@@ -1,9 +1,11 @@
 """Carry one client's connection to one run of one broker: frames in, frames out, in order.
 
 One request is under way at a time. The connection breaks when the broker's process ends, when the client sends what no
-broker reads, and when a response is dropped on purpose.
+broker reads, and when a response is dropped on purpose. What a client sent before it closed is carried out, up to the
+first request whose response it can no longer take.
 
-Source: Kafka core SocketServer and RequestChannel; KIP-511 for the answer to an unknown version of ApiVersions.
+Source: Kafka core SocketServer and RequestChannel, clients Selector.maybeReadFromClosingChannel and send, 4.4.0;
+KIP-511 for the answer to an unknown version of ApiVersions.
 """
 
 from __future__ import annotations
@@ -81,6 +83,8 @@ class Connection:
         self.receiver = receiver
         """The run of the broker's process that was connected to."""
         self.is_open = True
+        """Whether requests are carried out; also after `close`, while some are left."""
+        self._is_closing = False
         self.on_close: Callable[[], object] = _do_nothing
         """Called when the connection is over."""
         self.on_idle: Callable[[], object] = _do_nothing
@@ -108,7 +112,7 @@ class Connection:
             return None
         size_bytes = int.from_bytes(buffer[:_SIZE_BYTES], "big", signed=True)
         if not 0 <= size_bytes <= FRAME_BYTES_MAX:
-            self.close(f"a frame of {size_bytes} bytes; allowed are 0 to {FRAME_BYTES_MAX}")
+            self.abort(f"a frame of {size_bytes} bytes; allowed are 0 to {FRAME_BYTES_MAX}")
             return None
         end = _SIZE_BYTES + size_bytes
         if len(buffer) < end:
@@ -130,15 +134,20 @@ class Connection:
         if message.number != number:
             return
         if message.ends_connection:
-            self.close("a write with acks=0 was refused")
+            self.abort("a write with acks=0 was refused")
         elif self._interference.drops_next(request, Side.RESPONSE):
-            self.close("a response was dropped")
+            self.abort("a response was dropped")
         elif self._interference.delay_ms:
             self._cluster.at(now_ms + self._interference.delay_ms, lambda: self._finish(request, message))
         else:
             self._finish(request, message)
 
-    def close(self, why: str = "") -> None:
+    def close(self) -> None:
+        """Take the client's end of the connection: the requests that it has sent are still carried out."""
+        self._is_closing = True
+        self._go_on()
+
+    def abort(self, why: str = "") -> None:
         """Break the connection; a reason is written to the log of the run."""
         if self.is_open:
             self.is_open = False
@@ -152,14 +161,21 @@ class Connection:
         if not self.is_open:
             return
         if response.values is not None:
+            if self._is_closing:
+                self.abort()
+                return
             self._sink.write(write_response(request, response.values))
+            for note in response.notes:
+                note()
         self._under_way = None
         self._go_on()
 
     def _go_on(self) -> None:
         while self.is_open and self._queue and self._under_way is None:
             self._take(self._queue.popleft())
-        if self.is_idle:
+        if self.is_idle and self._is_closing:
+            self.abort()
+        elif self.is_idle:
             self.on_idle()
 
     def _take(self, frame: bytes) -> None:
@@ -173,14 +189,14 @@ class Connection:
                 self._sink.write(write_response(asked, advertised(ErrorCode.UNSUPPORTED_VERSION)))
                 return
             if served is None or not served.least <= version <= served.most:
-                self.close(f"request {api} of version {version} is not served")
+                self.abort(f"request {api} of version {version} is not served")
                 return
             request = read_request(frame)
         except BrokersideError as error:
-            self.close(str(error))
+            self.abort(str(error))
             return
         if self._interference.drops_next(request, Side.REQUEST):
-            self.close("a request was dropped")
+            self.abort("a request was dropped")
             return
         number = self._next_number()
         self._under_way = number, request

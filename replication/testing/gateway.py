@@ -8,7 +8,7 @@ Source: Kafka core KafkaApis, SocketServer.processNewResponses, DelayedFetch, De
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -60,12 +60,14 @@ class ClientRequest(HostedMessage):
 class ClientResponse(HostedMessage):
     """Carry the response to request `number`; None where the protocol has no response (acks=0).
 
-    A write with acks=0 that failed ends the connection, which is all that its client hears of it.
+    A write with acks=0 that failed ends the connection, which is all that its client hears of it. `notes` are called
+    once the response has gone out to the client.
     """
 
     number: int
     values: Values | None
     ends_connection: bool = False
+    notes: tuple[Callable[[], None], ...] = ()
 
 
 @attrs.frozen
@@ -98,9 +100,9 @@ class Call:
     request: Request
     now_ms: TimeMs
 
-    def answer(self, values: Values | None, out: Outbox) -> None:
-        """Send the response."""
-        out.send(self.caller, ClientResponse(self.number, values))
+    def answer(self, values: Values | None, out: Outbox, notes: Iterable[Callable[[], None]] = ()) -> None:
+        """Send the response; `notes` are called once it has gone out to the client."""
+        out.send(self.caller, ClientResponse(self.number, values, notes=tuple(notes)))
 
     def end_connection(self, out: Outbox) -> None:
         """End the client's connection instead of a response."""
@@ -138,8 +140,8 @@ class Waiting(Protocol):
 Handler = Callable[[Call, Outbox], None]
 
 
-NoteResponse: TypeAlias = Callable[[ErrorCode, Offset, LeaderEpoch], None]
-"""Notes the response to a write: the error, and the offset and epoch of the first record in the leader's log."""
+NoteAcknowledged: TypeAlias = Callable[[Offset, LeaderEpoch], None]
+"""Notes that a write was acknowledged: the offset and epoch of the first record in the leader's log."""
 
 
 @attrs.frozen(kw_only=True)
@@ -149,8 +151,8 @@ class Shared:
     topics: Topics
     endpoints: Mapping[BrokerId, Endpoint]
     handlers: Mapping[int, Handler]
-    note_write: Callable[[int, int, bytes, TimeMs], NoteResponse]
-    """Notes that a batch was sent to a partition with acks; returns what notes the response."""
+    note_write: Callable[[int, int, bytes], NoteAcknowledged]
+    """Notes that a batch was sent to a partition with acks; returns the function that notes the response."""
     auto_create: bool = True
     """auto.create.topics.enable."""
     default_partitions: int = 1

@@ -114,9 +114,14 @@ class Kafka:
         return self._ask(lambda: self._served.records(topic, partition))
 
     def verdict(self) -> Verdict:
-        """Return what the checkers have found so far."""
+        """Return what the checkers have found so far, in the clients' writes too; not whether the cluster recovers."""
         simulation = self._served.simulation
-        return self._ask(lambda: Verdict(simulation.findings, simulation.durability()))
+
+        def judged() -> Verdict:
+            durability = simulation.durability()
+            return Verdict(simulation.findings_with(durability), durability)
+
+        return self._ask(judged)
 
     @property
     def lines(self) -> tuple[str, ...]:

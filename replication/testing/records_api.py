@@ -9,8 +9,9 @@ fetchOffset; DelayedFetch; 4.4.0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Final
 
 import attrs
@@ -81,6 +82,8 @@ class _Produce:
     missing: int
     topics: dict[str, list[dict[str, object]]] = attrs.field(factory=dict)
     leaders: set[BrokerId] = attrs.field(factory=set)
+    notes: list[Callable[[], None]] = attrs.field(factory=list)
+    """What notes that the client was told of each accepted batch."""
 
     def point_to_leader(self, number: int, values: dict[str, object]) -> None:
         """Name the leader that this broker knows in a refused partition's response (KIP-951)."""
@@ -102,7 +105,7 @@ class _Produce:
         if self.call.request.body.acks != 0:
             endpoints = self.call.gateway.shared.endpoints
             nodes = [endpoints[each].shown(each) for each in sorted(self.leaders)]
-            self.call.answer({"responses": listed, "node_endpoints": nodes}, out)
+            self.call.answer({"responses": listed, "node_endpoints": nodes}, out, self.notes)
         elif any(each["error_code"] is not ErrorCode.NONE for values in self.topics.values() for each in values):
             self.call.end_connection(out)
         else:
@@ -124,12 +127,12 @@ def produce(call: Call, out: Outbox) -> None:
 def _append(call: Call, gathered: _Produce, place: tuple[str, int], records: bytes, out: Outbox) -> None:
     gateway, acks, (name, index) = call.gateway, call.request.body.acks, place
     number = gateway.topics.number_of(name, index)
-    note = None if number is None else gateway.shared.note_write(number, acks, records, call.now_ms)
+    note = None if number is None else gateway.shared.note_write(number, acks, records)
     end = _end(gateway, number)
 
     def done(response: ProduceResponse, out: Outbox) -> None:
-        if note is not None:
-            note(response.error, response.offset, _epoch(gateway, number, response.offset))
+        if note is not None and response.error is ErrorCode.NONE:
+            gathered.notes.append(partial(note, response.offset, _epoch(gateway, number, response.offset)))
         values = _produced(index, response.error, response.offset, _start(gateway, number))
         if response.error is ErrorCode.NONE and response.offset < end:
             # A batch that was there before is answered with its timestamp (UnifiedLog.append).
@@ -146,8 +149,6 @@ def _append(call: Call, gathered: _Produce, place: tuple[str, int], records: byt
         error = ErrorCode.INVALID_REQUIRED_ACKS
     else:
         error = gateway.append(number, records, acks, done, out)
-    if error is not ErrorCode.NONE and note is not None:
-        note(error, Offset(_UNKNOWN), UNKNOWN_EPOCH)
     if error is not ErrorCode.NONE or acks == 0:
         start = _start(gateway, number) if wrong is ErrorCode.NONE and error in _SHOWS_START else _UNKNOWN
         values = _produced(index, error, _UNKNOWN, start)

@@ -162,7 +162,7 @@ class ServedCluster:
     def _break_connections(self, broker: BrokerId) -> None:
         """Break the connections to a process that has ended."""
         for connection in [each for each in self.connections if BrokerId(each.receiver.node) == broker]:
-            connection.close("its broker's process has ended")
+            connection.abort("its broker's process has ended")
 
     def accepts(self, broker: BrokerId) -> bool:
         """Return whether a broker listens: its process runs and has been unfenced."""

@@ -101,7 +101,7 @@ class ServerEnd(asyncio.Protocol):
             len(self._buffer) > _READ_AHEAD_BYTES
             and sum(each.held_bytes for each in self._server.ends) > REQUESTS_BYTES_MAX
         ):
-            self._connection.close(f"clients have begun requests of more than {REQUESTS_BYTES_MAX} bytes together")
+            self._connection.abort(f"clients have begun requests of more than {REQUESTS_BYTES_MAX} bytes together")
             return
         self._server.catch_up()
         self._cut()
@@ -127,16 +127,24 @@ class ServerEnd(asyncio.Protocol):
             self._transport.resume_reading()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Give the connection up."""
-        if self._connection is not None:
-            self._connection.close()
+        """Hand over what the client sent before it closed the connection; nothing after a reset."""
+        if self._connection is None:
+            return
+        if error is not None:
+            self._connection.abort()
+            return
+        self._server.catch_up()
+        while (frame := self._connection.next_frame(self._buffer)) is not None:
+            self._connection.receive(frame)
+        self._connection.close()
+        self._server.wake()
 
     def write(self, frame: bytes) -> None:
         """Send a response; disconnect the client if the unread responses of all clients exceed the limit."""
         self._transport.write(frame)
         if self._unread is not None and sum(each.unread_bytes for each in self._server.ends) > UNREAD_BYTES_MAX:
             assert self._connection is not None
-            self._connection.close(f"clients have not read more than {UNREAD_BYTES_MAX} bytes together")
+            self._connection.abort(f"clients have not read more than {UNREAD_BYTES_MAX} bytes together")
 
     def pause_writing(self) -> None:
         """Take no request until the client has read; disconnect it if it reads nothing for `UNREAD_S_MAX`."""
@@ -147,7 +155,7 @@ class ServerEnd(asyncio.Protocol):
 
     def _check_progress(self, before_bytes: int) -> None:
         if self._connection is not None and self.unread_bytes >= before_bytes:
-            self._connection.close(f"the client has read nothing for {counted(UNREAD_S_MAX, 'second')}")
+            self._connection.abort(f"the client has read nothing for {counted(UNREAD_S_MAX, 'second')}")
         else:
             self._look_again(self.unread_bytes)
 

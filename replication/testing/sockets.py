@@ -108,7 +108,7 @@ class SocketServer:
         for server in self._servers:
             server.close()
         for connection in list(self.served.connections):
-            connection.close()
+            connection.abort()
 
     def _end_thread(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)

@@ -183,7 +183,19 @@ def test_a_settled_record_that_an_unclean_election_loses_is_lost(
     report = run.report()
     assert (report.acked_count, len(report.lost_by_all)) == (360, 300)
     assert sorted(each.offset for each in report.lost) == list(range(50, 350))
-    assert all("unclean election" in each.cause for each in report.lost)
+    assert all(each.cause.startswith("unclean election") for each in report.lost)
+
+
+@pytest.mark.parametrize("is_settling", [False, True])
+def test_a_loss_by_the_only_disk_is_not_blamed_on_the_election_alone(
+    monkeypatch: pytest.MonkeyPatch, is_settling: bool
+) -> None:
+    run = Written(monkeypatch, is_settling=is_settling, brokers=1)
+    run.write(20)
+    run.away(BrokerId(0), wipes=True)
+    causes = {each.cause for each in run.report().lost_by_all}
+    (cause,) = causes
+    assert cause.startswith("loss of the last log that had them, then the unclean election of broker 0 at ")
 
 
 @pytest.mark.parametrize("is_settling", [False, True])

@@ -14,8 +14,8 @@ from replication.testing.served import SERVED
 VERSIONS = [(each.api, version) for each in SERVED for version in range(each.least, each.most + 1)]
 
 
-def request_frame(api: int, version: int, correlation_id: int = 7) -> bytes:
-    """Return a request whose fields all have their defaults."""
+def request_frame(api: int, version: int, correlation_id: int = 7, **values: object) -> bytes:
+    """Return a request whose other fields have their defaults."""
     body_class = request_class(api, version)
     header = build(
         body_class.__header_schema__,
@@ -28,7 +28,7 @@ def request_frame(api: int, version: int, correlation_id: int = 7) -> bytes:
     )
     buffer = io.BytesIO()
     entity_writer(type(header))(buffer, header)
-    entity_writer(body_class)(buffer, build(body_class, {}))
+    entity_writer(body_class)(buffer, build(body_class, values))
     return buffer.getvalue()
 
 
