@@ -75,6 +75,8 @@ class FaultInjector:
         """How often a fault of each kind struck a leader, a follower, a broker that is neither, or none."""
         self.on_strike: Callable[[Fault, bool], None] = _ignore
         """Called with each fault when its time has come, and with whether it took effect."""
+        self.softened: set[Fault] = set()
+        """The faults that only killed a broker, as a strict run allows no further one to lose records."""
         self._watches = False
         for fault in plan:
             self.inject(fault)
@@ -151,7 +153,8 @@ class FaultInjector:
         kind, cluster = fault.kind, self._cluster
         self.struck[kind, self._struck_role(fault)] += 1
         if kind in _ENDS:
-            self._end(BrokerId(fault.target), kind, fault.duration_ms)
+            if self._end(BrokerId(fault.target), kind, fault.duration_ms) is not kind:
+                self.softened.add(fault)
         elif kind is FaultKind.RACK_OUTAGE:
             self._trace_line(f"rack {fault.target} loses power")
             for broker, node in sorted(cluster.nodes.items()):
@@ -236,11 +239,12 @@ class FaultInjector:
 
         cluster.at(cluster.now_ms + fault.duration_ms, heal)
 
-    def _end(self, broker: BrokerId, kind: FaultKind, down_ms: DurationMs) -> None:
+    def _end(self, broker: BrokerId, kind: FaultKind, down_ms: DurationMs) -> FaultKind:
+        """End a broker's process if it runs, and return the kind of fault that this is: KILL if it may lose nothing."""
         cluster = self._cluster
         node = cluster.nodes[broker]
         if node.role is None:
-            return
+            return kind
         if kind is not FaultKind.KILL and not self._may_lose(broker):
             kind = FaultKind.KILL
         node.kill()
@@ -257,6 +261,7 @@ class FaultInjector:
             self.loss_count += 1
         self._trace_line(f"broker {broker} {how}, down for {down_ms} ms")
         cluster.at(cluster.now_ms + down_ms, lambda: None if self.is_over else self._start(broker))
+        return kind
 
     def _may_lose(self, broker: BrokerId) -> bool:
         if not self._cluster.options.is_strict:

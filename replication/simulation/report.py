@@ -139,8 +139,9 @@ def shrink(failed: FailedT, again: Callable[[tuple[Fault, ...]], FailedT], tries
 def shrunk_lines(plan: tuple[Fault, ...], fault_count: int) -> list[str]:
     """Return a plan that was shrunk from `fault_count` faults as lines, the last of which is a file for --plan."""
     verb = "is" if len(plan) == 1 else "are"
+    enough = f"{len(plan)} of {counted(fault_count, 'fault')} {verb} enough:"
     return [
-        f"shrunk: {len(plan)} of {counted(fault_count, 'fault')} {verb} enough:",
+        f"shrunk: {enough if plan else 'it breaks without any fault'}",
         *(f"  {fault}" for fault in plan),
         "plan, as a file for --plan:",
         plan_json(plan),

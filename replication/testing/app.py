@@ -2,8 +2,12 @@
 
 `main(kafka)`, a coroutine function, runs until it returns, at most the given minutes, on the cluster that `CLUSTER` of
 its module describes. A seed is broken by an invariant of the cluster, a record acknowledged with acks=all that is gone
-without an election that the settings allow, or whatever the application raised, SystemExit and UsageError included. A
-seed whose application was cut off is not broken, but proves nothing of what the application checks at its end.
+without an election that the settings allow, or whatever the application raised, SystemExit and UsageError included, or
+a task of it that nobody waits for. An application may run until its minutes are over, as services do; what it would
+check at its end is open then. One whose clients never connect is not broken, but proves nothing.
+
+Drawn faults are strict: fewer than min.insync.replicas brokers lose records at one time. Faults that are given lose
+what they say, unless `CLUSTER` is strict.
 """
 
 from __future__ import annotations
@@ -29,6 +33,7 @@ from replication.testing.cluster_spec import ClusterSpec
 from replication.testing.kafka import Kafka
 from replication.testing.served_cluster import ModelError
 from replication.testing.virtual import STOP_S, VirtualRun, fault_of_main
+from replication.testing.virtual_loop import VirtualLoop
 
 Main = Callable[[Kafka], Awaitable[Any]]
 FAULT_MS_MEAN: Final = {
@@ -62,8 +67,9 @@ class AppRun:
     """The faults to run; None for those that the seed draws."""
 
     def with_plan(self, plan: tuple[Fault, ...]) -> ClusterSpec:
-        """Return the cluster of this seed under a plan."""
-        return attrs.evolve(self.spec, seed=self.seed, faults=plan, is_append_time=True, is_strict=True)
+        """Return the cluster of this seed under a plan; drawn faults lose no records that Kafka cannot but lose."""
+        is_strict = self.spec.is_strict or self.faults is None
+        return attrs.evolve(self.spec, seed=self.seed, faults=plan, is_append_time=True, is_strict=is_strict)
 
     def plan(self) -> tuple[Fault, ...]:
         """Return the faults to run."""
@@ -88,11 +94,16 @@ class AppOutcome:
 
     seed: int
     plan: tuple[Fault, ...]
+    """The faults as they struck: of those drawn, a KILL where a broker might not lose records."""
     error: str
+    task_error: str
+    """What the first of its tasks raised that nobody waited for, "" for nothing."""
     failures: frozenset[str]
     """The class of what the application raised, with the line, and the codes of the invariants that were broken."""
     has_ended: bool
     """Whether the application returned or raised; False if it was cut off after `minutes`."""
+    has_connected: bool
+    """Whether a client has ever connected to a broker."""
     minutes: float
     struck_count: int
     """How many faults of the plan struck before the application had ended."""
@@ -100,24 +111,27 @@ class AppOutcome:
 
     @property
     def is_broken(self) -> bool:
-        """Return whether the application raised, or the cluster broke an invariant."""
+        """Return whether the application or a task of it raised, or the cluster broke an invariant."""
         return bool(self.failures)
 
     def line(self) -> str:
         """Return the verdict in one line."""
         parts = [f"the application raised {self.error}"] if self.error else []
+        parts += [f"a background task raised {self.task_error}"] if self.task_error else []
         parts += [f"BROKEN: {finding}" for finding in self.outcome.findings[:1]]
         lost = lost_text(self.outcome)
         parts += [lost] if lost else []
-        if self.has_ended:
-            return "; ".join(parts) or "nothing is broken"
-        cut = f"{not_ended_text(self.minutes)}, so what it checks afterwards is open"
-        return "; ".join([*(parts or ["nothing is broken"]), cut])
+        parts = parts or ["nothing is broken" + ("" if self.has_connected else f", but {NOT_CONNECTED}")]
+        return "; ".join([*parts, *([] if self.has_ended else [running_text(self.minutes)])])
 
 
-def not_ended_text(minutes: float) -> str:
+NOT_CONNECTED: Final = "no client ever connected (one in C or of a thread needs real time: see `brokerside serve`)"
+
+
+def running_text(minutes: float) -> str:
     """Return the words for an application that was cut off."""
-    return f"the application did not end within {minutes:g} {'minute' if minutes == 1 else 'minutes'}"
+    over = "minute was" if minutes == 1 else "minutes were"
+    return f"the application was still running when its {minutes:g} {over} over"
 
 
 def spec_of(name: str) -> ClusterSpec:
@@ -151,47 +165,69 @@ def load_app(name: str) -> Main:
 
 def run_app(asked: AppRun) -> AppOutcome:
     """Run one seed."""
-    main, plan = load_app(asked.app), asked.plan()
+    app, plan = _Limited(load_app(asked.app), asked.duration_ms / SECOND_MS), asked.plan()
+    module = asked.app.partition(":")[0]
     run = VirtualRun(asked.with_plan(plan), asked.duration_ms + _STOPPED_MS_MAX)
-    error, raised_as, has_ended = "", set[str](), True
+    error, raised_as = "", set[str]()
     try:
-        has_ended = run.complete(_at_most(main, asked.duration_ms / SECOND_MS))
+        run.complete(app.run)
     except ModelError:
         pass  # The outcome has the finding.
     except _OF_THE_USER:
         raise
     except BaseException as raised:  # Whatever an application raises is its verdict.
-        module = asked.app.partition(":")[0]
-        error, raised_as = _raised_text(raised, module), {type(raised).__name__ + _place(raised, module)}
+        error, raised_as = _raised_text(raised, module), {_failure(raised, module)}
+    in_tasks = [each for each in app.unhandled if not isinstance(each, ModelError)]
     outcome = run.served.finish()
+    softened = run.served.simulation.fault_injector.softened
     return AppOutcome(
         seed=asked.seed,
-        plan=plan,
+        plan=tuple(attrs.evolve(each, kind=FaultKind.KILL) if each in softened else each for each in plan),
         error=error,
-        failures=outcome.failures | raised_as,
-        has_ended=has_ended,
+        task_error=_raised_text(in_tasks[0], module) if in_tasks else "",
+        failures=outcome.failures | raised_as | {_failure(each, module) for each in in_tasks},
+        has_ended=app.has_ended,
+        has_connected=app.has_connected,
         minutes=asked.minutes,
         struck_count=run.served.faults.struck_count,
         outcome=outcome,
     )
 
 
-def _at_most(main: Main, seconds: float) -> Callable[[Kafka], Awaitable[bool]]:
-    """Return an application that is cancelled after so many virtual seconds, and returns whether it was not."""
+@attrs.define
+class _Limited:
+    """Run an application for so many virtual seconds at most, and note what it has done by then."""
 
-    async def limited(kafka: Kafka) -> bool:
-        task = asyncio.ensure_future(main(kafka))
-        done, _ = await asyncio.wait({task}, timeout=seconds)
-        if done:
+    main: Main
+    seconds: float
+    has_ended: bool = True
+    has_connected: bool = False
+    unhandled: tuple[Exception, ...] = ()
+
+    async def run(self, kafka: Kafka) -> None:
+        """Run the application; cancel it when its time is over."""
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop), loop
+        task = asyncio.ensure_future(self.main(kafka))
+        try:
+            done, _ = await asyncio.wait({task}, timeout=self.seconds)
+            self.has_ended = bool(done)
+            if done and not task.cancelled():
+                task.exception()  # It is handled: it is raised below.
+        finally:
+            self.has_connected, self.unhandled = loop.has_connected, loop.unhandled()
+        if self.has_ended:
             await task
-            return True
+            return
         task.cancel()
         await asyncio.wait({task}, timeout=STOP_S)
         if task.done() and not task.cancelled():
             task.exception()  # As it is told to stop, it may raise.
-        return False
 
-    return limited
+
+def _failure(raised: BaseException, module: str) -> str:
+    """Return the name of a failure: the exception's class, and where in a module it came from."""
+    return type(raised).__name__ + _place(raised, module)
 
 
 def _raised_text(raised: BaseException, module: str) -> str:

@@ -21,7 +21,7 @@ from broker.workers import PROCESS_COST, Advance, in_order
 from log.cli.output import progress
 from replication.simulation.plan_file import fault_fields, read_plan
 from replication.simulation.report import shrunk_lines
-from replication.testing.app import AppOutcome, AppRun, not_ended_text, run_app, shrunk, spec_of
+from replication.testing.app import NOT_CONNECTED, AppOutcome, AppRun, run_app, running_text, shrunk, spec_of
 from replication.testing.cli import verdict_fields
 from replication.testing.fault_watch import struck_text
 
@@ -33,8 +33,8 @@ def simulate_app(
 ) -> int:
     """Run an application for `seeds` seeds from `seed` on; print the broken ones and the count; return the status.
 
-    The faults are those of the file `plan`, or drawn without it. The status is not 0 either if an application did not
-    end, as what it checks at its end was not checked.
+    The faults are those of the file `plan`, or drawn without it. The status is 0 for an application that runs until its
+    minutes are over, as services do, and not 0 for one whose clients never connected.
     """
     _fix_hashes()
     logging.lastResort = logging.NullHandler()  # Clients warn of every broker that is away.
@@ -45,7 +45,7 @@ def simulate_app(
     if plan is not None:
         command += f" --plan {printable(str(plan))}"
     asked = [attrs.evolve(first, seed=each) for each in range(seed, seed + seeds)]
-    broken_count = lossy_count = cut_count = fault_count = struck_count = 0
+    broken_count = lossy_count = cut_count = idle_count = fault_count = struck_count = 0
     with progress("Running", seeds, quiet=False, size_min=2) as advance:
         for each, found in zip(
             asked, in_order(_run, asked, cost=lambda _: PROCESS_COST, jobs=None, advance=_nothing), strict=True
@@ -54,9 +54,11 @@ def simulate_app(
             broken_count += found.is_broken
             lossy_count += bool(found.outcome.durability.lost_by_all)
             cut_count += not found.has_ended
+            is_idle = not (found.is_broken or found.has_connected)
+            idle_count += is_idle
             fault_count += len(found.plan)
             struck_count += found.struck_count
-            is_noted = found.is_broken or found.outcome.durability.lost_by_all or not found.has_ended
+            is_noted = found.is_broken or found.outcome.durability.lost_by_all or is_idle
             if not (as_json or is_noted or seeds == 1):
                 continue
             again = f"{command} --seed {each.seed}"
@@ -66,11 +68,12 @@ def simulate_app(
             else:
                 _print(found, again, smallest)
     if not as_json:
-        cut = f"; in {cut_count} {not_ended_text(minutes)}" if cut_count else ""
+        rest = f"; in {cut_count} {running_text(minutes)}" if cut_count else ""
+        rest += f"; in {idle_count} {NOT_CONNECTED}" if idle_count else ""
         lossy = f"{lossy_count} lost records acknowledged by all"
         struck = struck_text(struck_count, fault_count)
-        click.echo(f"{broken_count} of {counted(seeds, 'seed')} broken, {lossy}; {struck}{cut}")
-    return EXIT_REFUSED if broken_count or cut_count else 0
+        click.echo(f"{broken_count} of {counted(seeds, 'seed')} broken, {lossy}; {struck}{rest}")
+    return EXIT_REFUSED if broken_count or idle_count else 0
 
 
 def _run(asked: AppRun, _advance: Advance) -> AppOutcome:
@@ -96,7 +99,9 @@ def _fields(found: AppOutcome) -> dict[str, object]:
         **verdict_fields(found.outcome),
         "is_broken": found.is_broken,
         "error": found.error,
+        "task_error": found.task_error,
         "ended": found.has_ended,
+        "connected": found.has_connected,
         "faults_struck": found.struck_count,
         "plan": [fault_fields(fault) for fault in found.plan],
     }

@@ -194,9 +194,10 @@ def _next(events: Events) -> FaultNotice | None:
 
 @contextmanager
 def _signals() -> Iterator[Events]:
-    """Let SIGINT and SIGTERM put None into a queue instead of ending the process."""
+    """Let SIGINT, SIGTERM and SIGHUP put None into a queue instead of ending the process; nohup's choice stays."""
     events: Events = SimpleQueue()
-    numbers = (signal.SIGINT, signal.SIGTERM)
+    wanted = (getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP"))  # Windows has no SIGHUP.
+    numbers = [each for each in wanted if each is not None and signal.getsignal(each) is not signal.SIG_IGN]
     before = [signal.signal(number, lambda *_: events.put(None)) for number in numbers]
     try:
         yield events
@@ -206,11 +207,15 @@ def _signals() -> Iterator[Events]:
 
 
 def _verdict(ended: _Ended) -> str:
-    """Return the verdict in a line, with how many faults struck where any were given."""
-    count = len(ended.outcome.plan)
-    if not count:
-        return verdict_line(ended.outcome)
-    return f"{verdict_line(ended.outcome)}; {struck_text(ended.struck_count, count)}"
+    """Return the verdict in a line, with how many records were acknowledged, and how many of the faults struck."""
+    report, count = ended.outcome.durability, len(ended.outcome.plan)
+    parts = [verdict_line(ended.outcome)]
+    if not report.lost_by_all:  # Or the verdict says of how many.
+        acked = f"{counted(report.acked_count, 'record')} acknowledged by all, 0 of them lost"
+        parts.append(acked if report.acked_count else "no record acknowledged by all")
+    if count:
+        parts.append(struck_text(ended.struck_count, count))
+    return "; ".join(parts)
 
 
 def _fields(ended: _Ended) -> dict[str, object]:

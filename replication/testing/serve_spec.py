@@ -5,6 +5,7 @@ Source: ours.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -13,7 +14,7 @@ import click
 from broker.cluster import ClusterView
 from broker.errors import UsageError
 from broker.known import known_of
-from broker.wording import printable
+from broker.wording import counted, printable
 from replication.testing.cluster_spec import ClusterSpec
 from replication.testing.like import spec_like
 from replication.testing.serve_options import ServeOptions, read_fault, read_topic
@@ -35,6 +36,7 @@ def spec_of(options: ServeOptions, view: ClusterView | None) -> ClusterSpec:
         "auto_create": not options.no_auto_create,
     }
     if view is None:
+        _check_without_dump(options)
         spec = ClusterSpec(
             brokers=options.brokers,
             racks=tuple(options.racks.split(",")) if options.racks else (),
@@ -50,3 +52,18 @@ def spec_of(options: ServeOptions, view: ClusterView | None) -> ClusterSpec:
     if last > PORT_MAX:
         raise UsageError(f"--port {first} leaves no port for broker {spec.ids[-1]}; the largest is {PORT_MAX}")
     return attrs.evolve(spec, ports=tuple(range(first, last + 1)) if first else ())
+
+
+def _check_without_dump(options: ServeOptions) -> None:
+    """Raise UsageError, by the names of the options, for more replicas than brokers, and a file of racks."""
+    factor = options.factor or min(3, options.brokers)
+    limits = (
+        ("--replication-factor", options.factor, options.brokers, "broker"),
+        ("--min-insync-replicas", options.min_isr, factor, "replica"),
+    )
+    for name, value, most, what in limits:
+        if value is not None and value > most:
+            raise UsageError(f"{name} is {value}, for {counted(most, what)}; allowed are 1 to {most}")
+    racks = options.racks
+    if racks is not None and (racks.endswith((".csv", ".json")) or Path(racks).is_file()):
+        raise UsageError(f"--racks {racks!r} is a file, which is read with --from alone; write racks as a,b,c")

@@ -17,6 +17,7 @@ from asyncio import base_events, transports
 from collections.abc import Callable
 from itertools import count
 from typing import Any, Final, NoReturn, TypeVar
+from weakref import WeakSet
 
 from broker.errors import UsageError
 from replication.testing.served_cluster import ServedCluster
@@ -74,6 +75,10 @@ class VirtualLoop(base_events.BaseEventLoop):
         self._look_count = 0
         self._clock_resolution = TURN_S
         self._pipes: list[_ClientEnd] = []
+        self.has_connected = False
+        """Whether a client has ever connected to a broker."""
+        self._tasks = WeakSet[VirtualTask]()
+        self._dropped: dict[int, BaseException] = {}
         self.set_task_factory(_new_task)
 
     def time(self) -> float:
@@ -86,6 +91,24 @@ class VirtualLoop(base_events.BaseEventLoop):
     def wall_s(self) -> float:
         """Return what `time.time` shows: the clock of the brokers in s."""
         return self.served.spec.wall_clock_ms / _SECOND_MS + self.time()
+
+    def unhandled(self) -> tuple[Exception, ...]:
+        """Return what tasks raised that nobody has waited for, by the order of tasks; none if the program handles it.
+
+        asyncio says so when such a task is collected ("never retrieved"), which would be at no certain time.
+        """
+        if self.get_exception_handler() is not None:
+            return ()
+        ended = [task for task in self._tasks if task.done() and not task.cancelled() and task._log_traceback]
+        found = self._dropped | {task.serial: task.exception() for task in ended}
+        return tuple(each for _, each in sorted(found.items()) if isinstance(each, Exception))
+
+    def default_exception_handler(self, context: dict[str, Any]) -> None:
+        """Note what a task raised that was collected, and say it as asyncio does."""
+        task = context.get("future")
+        if isinstance(task, VirtualTask):
+            self._dropped[task.serial] = context["exception"]
+        super().default_exception_handler(context)
 
     def create_future(self) -> VirtualFuture:
         """Return a future that hashes by number."""
@@ -198,6 +221,7 @@ class _ClientEnd(transports.Transport):
         """Connect to a broker; return whether it listens."""
         self._connection = self._loop.served.connect(broker, _BrokerSink(self))
         self._loop._pipes.append(self)
+        self._loop.has_connected |= self._connection is not None
         return self._connection is not None
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
@@ -287,4 +311,6 @@ class _BrokerSink:
 
 
 def _new_task(loop: Any, coroutine: Any, **options: Any) -> VirtualTask:
-    return VirtualTask(coroutine, loop=loop, **options)
+    made = VirtualTask(coroutine, loop=loop, **options)
+    loop._tasks.add(made)
+    return made

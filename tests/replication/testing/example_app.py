@@ -132,6 +132,36 @@ async def stubborn(_kafka: Kafka) -> None:
             continue
 
 
+async def serves(kafka: Kafka) -> None:
+    """Write a record, and then wait for ever."""
+    await calm(kafka)
+    await asyncio.Event().wait()
+
+
+async def trusts(kafka: Kafka) -> None:
+    """Write ten records, half a minute after the beginning of faults, to a topic of one replica."""
+    await calm(kafka)
+    await asyncio.sleep(30)
+
+
+async def _dies() -> None:
+    await asyncio.sleep(1)
+    raise RuntimeError("in the background")
+
+
+async def leaves_a_task(kafka: Kafka) -> None:
+    """Begin a task that dies, and neither hold it nor wait for it."""
+    asyncio.ensure_future(_dies())  # noqa: RUF006  # Nobody holds it, which is what many programs do.
+    await asyncio.sleep(5)
+
+
+async def holds_a_task(kafka: Kafka) -> None:
+    """Begin a task that dies, and hold it without waiting for it."""
+    held = [asyncio.ensure_future(_dies())]
+    await asyncio.sleep(5)
+    assert held
+
+
 async def polls(_kafka: Kafka) -> None:
     """Give way for ever, and never wait."""
     while True:

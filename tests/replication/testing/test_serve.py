@@ -91,7 +91,9 @@ def test_the_kinds_of_faults_are_explained_by_the_names_that_are_read() -> None:
         ("--from a.txt --from b.txt", "--from is given 2 times; give it once"),
         ("--from a.txt --racks a,b", "--racks 'a,b' is no file; with --from a file is wanted"),
         ("--topic a:999", "there are 1,003 partitions with those of __consumer_offsets; at most 1,000 are served"),
-        ("--min-insync-replicas 4", "min_insync_replicas is 4; allowed are whole numbers from 0 to 3"),
+        ("--min-insync-replicas 4", "--min-insync-replicas is 4, for 3 replicas; allowed are 1 to 3"),
+        ("--replication-factor 5", "--replication-factor is 5, for 3 brokers; allowed are 1 to 3"),
+        ("--racks nofile.csv", "--racks 'nofile.csv' is a file, which is read with --from alone; write racks as a,b,c"),
     ],
 )
 def test_options_that_cannot_be_are_refused_with_one_sentence_and_status_2(arguments: str, words: str) -> None:
@@ -132,7 +134,7 @@ def test_faults_are_reported_and_counted_and_a_second_signal_keeps_the_verdict()
         lines = [json.loads(process.stdout.readline()) for _ in range(6)]
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGTERM)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGHUP)
         verdict = json.loads(process.stdout.readline())
     assert [each["event"] for each in lines] == ["ready", *["fault"] * 5]
     assert [(each["at_ms"], each["kind"], each["broker"], each["state"]) for each in lines[1:]] == [
@@ -153,10 +155,10 @@ def test_the_verdict_counts_the_faults_that_struck() -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in range(3)]
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGHUP)
         verdict = process.stdout.read()
     assert lines[2] == "     5000 ms  the fault strikes: at 5000 ms KILL broker 1 for 10000 ms\n"
-    assert verdict == "\nnothing is broken; 1 of 2 faults struck, 1 never did\n"
+    assert verdict == "\nnothing is broken; no record acknowledged by all; 1 of 2 faults struck, 1 never did\n"
 
 
 def test_the_fixture_serves_and_checks_a_cluster(pytester: pytest.Pytester) -> None:
