@@ -292,7 +292,8 @@ class ConsumerClient(Client):
     def _on_beat(self, response: Response) -> None:
         self._is_beating = False
         if isinstance(response, ConsumerGroupHeartbeatResponse) and response.error is ErrorCode.NONE:
-            if self.state in _IN_GROUP:
+            # AbstractMembershipManager.onHeartbeatSuccess: the answer to leaving may come as the member joins again.
+            if self.state in _IN_GROUP and response.epoch >= JOINING_EPOCH:
                 self._on_answer(response)
         else:
             self._on_beat_error(response.error if isinstance(response, ConsumerGroupHeartbeatResponse) else None)

@@ -269,6 +269,18 @@ def test_a_member_that_left_before_it_reconciled_says_that_it_owns_nothing_as_it
     assert (script.asked(BEAT).epoch, script.asked(BEAT).owned) == (0, frozenset())
 
 
+def test_the_answer_to_leaving_that_comes_as_a_member_joins_again_changes_nothing() -> None:
+    """It set the member epoch to -2, so that the member left and joined for ever (swarm seed 7040, three groups)."""
+    script = settled(consumer("i", max_poll_interval_ms=8_000))
+    script.stall(30_000)
+    script.at(5_000)
+    script.answer(BEAT, kept(1))
+    script.at(30_000)
+    assert (script.asked(BEAT).epoch, state_of(script)) == (-2, EpochState.JOINING)
+    script.answer(BEAT, kept(-2))
+    assert script.asked(BEAT).epoch == 0
+
+
 def test_a_member_that_left_as_its_application_hangs_owns_its_partitions_until_its_listener_may_run() -> None:
     """ConsumerMembershipManager.transitionToStale calls onPartitionsLost on the application's thread, then clears."""
     script = settled(consumer(revoke_ms=700, max_poll_interval_ms=8_000))
