@@ -9,7 +9,7 @@ How, for classic groups:
 - G12: a SyncGroup is answered with what a leader has assigned in that generation, to the member or to the former member
   of its instance id.
 - G13: a member that nothing came from, and that waits for nothing, is gone when its session timeout is over; a static
-  member stays for as long, whoever joins.
+  member that has its assignment stays for as long, whoever joins.
 For consumer groups, whose members stay as long as their removal cannot be stored:
 - G11: a heartbeat succeeds only with the member epoch that was told last, or before last, or to join or leave.
 - G12: a static member that has left for a while, or its successor, keeps target and partitions until the next target.
@@ -71,6 +71,8 @@ class GroupAccount:
         self._generation = service.classic.group.generation
         self._renewed_ms: dict[MemberId, int] = {}
         """When a heartbeat of each member last renewed its session."""
+        self._synced: set[MemberId] = set()
+        """Who has its assignment of this generation; the others go when the time to ask for it is over."""
         self._kept: dict[InstanceId, int] = {}
         """Until when the session of each static member lasts at least that was in the last stable group."""
         self._before = service.consumer.group
@@ -112,6 +114,7 @@ class GroupAccount:
             if isinstance(response, SyncGroupResponse) and isinstance(request, SyncGroupRequest):
                 # Its session begins with the assignment, which may have been long in being stored.
                 self._heard_ms[request.member_id] = now_ms
+                self._synced.add(request.member_id)
                 yield from self._check_assignment(request, response)
         elif isinstance(request, ConsumerGroupHeartbeatRequest) and isinstance(
             response, ConsumerGroupHeartbeatResponse
@@ -166,13 +169,14 @@ class GroupAccount:
                     yield Broken("G13", f"the static member {instance_id} is gone, and its session lasts {until_ms} ms")
             self._generation = group.generation
             self._asked = set()
+            self._synced = set()
             self._began_ms = now_ms
             self._kept.clear()
         if group.state is GroupState.STABLE:
             self._kept = {
                 member.instance_id: self._renewed_ms[member_id] + member.session_timeout_ms
                 for member_id, member in group.members.items()
-                if member.instance_id is not None and member_id in self._renewed_ms
+                if member.instance_id is not None and member_id in self._synced & self._renewed_ms.keys()
             }
         yield from self._overdue(now_ms)
 

@@ -116,10 +116,17 @@ def test_a_member_is_told_what_its_leader_gave(
     assert answered(made, request, SyncGroupResponse(ticket=NO_TICKET, assignment=told)) == found
 
 
-def test_a_silent_member_is_gone_when_its_session_is_over_and_a_static_one_stays_till_then() -> None:
+@pytest.mark.parametrize(("is_synced", "found"), [(True, ["G13"]), (False, [])])
+def test_a_silent_member_is_gone_when_its_session_is_over_and_a_static_one_stays_till_then(
+    is_synced: bool, found: list[str]
+) -> None:
+    """A static member that does not ask for its assignment goes when the time for it is over (expirePendingSync)."""
     member = attrs.evolve(Member.joining(A, join(A, ONE)), is_new=False, join_ticket=None)
     group = ClassicGroup("g", generation=3, state=GroupState.STABLE, members={A: member})
     _, made = account(group)
+    if is_synced:
+        sync = SyncGroupRequest(ticket=NO_TICKET, member_id=A, generation=3, instance_id=ONE)
+        assert answered(made, sync, SyncGroupResponse(ticket=NO_TICKET, assignment=b"")) == []
     request = HeartbeatRequest(ticket=NO_TICKET, member_id=A, generation=3, instance_id=ONE)
     made.asked(request, 5_000)
     assert list(made.answered(Answered(request, HeartbeatResponse(ticket=NO_TICKET)), 5_000)) == []
@@ -128,7 +135,7 @@ def test_a_silent_member_is_gone_when_its_session_is_over_and_a_static_one_stays
     group.state = GroupState.PREPARING_REBALANCE
     assert list(made.after(14_000)) == []
     group.members, group.generation, group.state = {}, 4, GroupState.COMPLETING_REBALANCE
-    assert [broken.code for broken in made.after(14_999)] == ["G13"]
+    assert [broken.code for broken in made.after(14_999)] == found
 
 
 def test_a_member_whose_assignment_or_place_was_long_in_being_stored_has_a_session_from_then_on() -> None:
