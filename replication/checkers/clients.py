@@ -133,7 +133,7 @@ def _kept(acked: Sequence[Write], reference: ReferenceLog) -> Sequence[Write]:
 
 
 def _real_time(acked: Sequence[Write]) -> Iterator[str]:
-    """Yield writes whose offset is not above that of each write that was answered before they were sent."""
+    """Yield each write whose offset is not above that of every write that was answered before it was sent."""
     answered = sorted(acked, key=lambda write: write.answered_ms)
     sent = sorted(acked, key=lambda write: write.sent_ms)
     place, last_offset = 0, -1

@@ -1,11 +1,11 @@
-"""Check what a leader makes of its pending change of the ISR: an account of each request and of its answer (I27).
+"""Check what each message does to a leader's AlterPartition request under way and to its ISR (I27).
 
 No rule is called.
 - A follower is added as a fetch of it arrives, which asks for the high watermark or more; not as a held one is
   answered, when its broker may be gone.
-- INELIGIBLE_REPLICA ends the request and leaves the ISR. An answer without an error that is not older than the leader
-  is its ISR. An answer in older epochs is forgotten. After any other answer the change may have been made, so the
-  request stays, for metadata to settle or to be sent again.
+- INELIGIBLE_REPLICA or OPERATION_NOT_ATTEMPTED ends the request and leaves the ISR. An answer without an error that is
+  not older than the leader is its ISR. An answer in older epochs is forgotten. After any other answer the change may
+  have been made, so the request stays, for metadata to settle or to be sent again.
 
 Source: Kafka core Partition.submitAlterPartition, handleAlterPartitionError and handleAlterPartitionUpdate, and
 ReplicaManager.readFromLog, 4.4.0; KIP-497.
@@ -45,10 +45,10 @@ def wrong_change(before: LeaderState, after: LeaderState, message: Message, high
             yield f"leader {after.broker} adds {sorted(added)} by {message}, and not by a fetch from {least} on"
 
 
-def _settled(before: LeaderState, told: AlterPartitionResponse) -> tuple[tuple[BrokerId, ...], object]:
-    """Return the ISR and the pending request that an answer leaves."""
-    answer, error = told.altered.partition, told.altered.error
-    if before.pending != told.request:
+def _settled(before: LeaderState, response: AlterPartitionResponse) -> tuple[tuple[BrokerId, ...], object]:
+    """Return the ISR and the pending request of a leader after an AlterPartition response."""
+    answer, error = response.altered.partition, response.altered.error
+    if before.pending != response.request:
         return before.isr, before.pending
     if error in _REFUSED:
         return before.isr, None

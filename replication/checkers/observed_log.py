@@ -246,7 +246,7 @@ class ObservedLog:
 
     @property
     def is_undated(self) -> bool:
-        """Return whether no epoch is known of the log's first records."""
+        """Return whether the epoch cache lacks the leader epoch of the log's first records."""
         return False
 
     def begins_after(self, offset: int) -> bool:

@@ -50,7 +50,7 @@ class Loss:
 
 
 class SettledWrites:
-    """Sum up acknowledged writes that are no longer remembered one by one: how many, at which offsets, which lost."""
+    """Hold the number, the offset ranges and the losses of acknowledged writes that the checkers have dropped."""
 
     def __init__(self) -> None:
         self.acked_counts: Counter[int] = Counter()
@@ -73,19 +73,21 @@ class SettledWrites:
             ranges.append([offset, offset + 1])
 
     def lose(self, keep: int, cause: str) -> None:
-        """Take the records from offset `keep` on as lost by an election."""
+        """Count the records from offset `keep` on as lost, with the election that truncated them as the cause."""
         for acks, ranges in sorted(self._ranges.items()):
             gone = {offset for start, end in ranges for offset in range(max(start, keep), end)}
             self.lost += [(offset, acks, cause) for offset in sorted(gone)]
             self._ranges[acks] = [[start, min(end, keep)] for start, end in ranges if start < keep]
 
     def recall(self, is_back: Callable[[int], bool]) -> None:
-        """Take back the losses at the offsets where a later election has brought the records back."""
-        back = [each for each in self.lost if is_back(each[0])]
-        for offset, acks, _ in back:
-            self._add(acks, offset)
-        kept = set(self.lost).difference(back)
-        self.lost = [each for each in self.lost if each in kept]
+        """Remove the losses at the offsets whose records a later election has restored."""
+        kept = []
+        for offset, acks, cause in self.lost:
+            if is_back(offset):
+                self._add(acks, offset)
+            else:
+                kept.append((offset, acks, cause))
+        self.lost = kept
 
 
 class ReferenceLog:
@@ -156,7 +158,7 @@ class ReferenceLog:
         self.losses.append(Loss(at_ms, self.partition, keep, values, election, was_gone))
 
     def is_settled(self, write: Write) -> bool:
-        """Return whether a write was found when the checkers forgot its record."""
+        """Return whether a write's record was found before the checkers dropped it."""
         return False
 
     def skips_epoch_start(self, offset: int, epoch: int, previous: int) -> bool:

@@ -63,7 +63,7 @@ def check_bounds(
 
 
 def _moved_epochs(observed: ObservedLog, change: LogChange) -> Iterator[Broken]:
-    """Yield each epoch below a cut that now begins elsewhere; a raised log start is where the first one then begins."""
+    """Yield each leader epoch below a truncation whose start offset moved, unless a raised log start moved it."""
     log, before = observed.log.log, observed.epochs
     if log.epochs is None or not log.epochs.entries:
         return
@@ -282,7 +282,7 @@ def check_quorum(reference: ReferenceLog, leader: LeaderState, settings: Partiti
 def _present(cluster: CheckedCluster, reference: ReferenceLog, node: NodeView) -> ObservedLog | None:
     """Return the log of a broker whose present incarnation the controller knows; None if the log is not open.
 
-    A log that is undated is not told to cut what an unclean leader lacks, in Kafka too, and is not checked then.
+    An undated log keeps what an unclean leader lacks, in Kafka too, and is not checked then.
     """
     observed = reference.observed_logs.get(node.broker)
     if observed is None or observed.incarnation != node.incarnation or not is_known(cluster, node):

@@ -265,7 +265,7 @@ class RetainedObservedLog(ObservedLog):
 
     @property
     def is_undated(self) -> bool:
-        """Return whether a crash undid a log start that the epoch cache had followed, and Kafka restores no entry."""
+        """Return whether the epoch cache begins above the log start, as after a crash that undid a raised log start."""
         log = self.log.log
         epochs = () if log.epochs is None else log.epochs.entries
         first = epochs[0].start_offset if epochs else log.log_end_offset

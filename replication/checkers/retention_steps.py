@@ -80,11 +80,8 @@ class RetentionStepChecker(StepChecker):
         assert isinstance(reference, RetainedReferenceLog)
         return reference
 
-    def _reference(self, partition: int) -> ReferenceLog:
-        reference = self.references.get(partition)
-        if reference is None:
-            reference = self.references[partition] = RetainedReferenceLog(partition)
-        return reference
+    def _new_reference(self, partition: int) -> ReferenceLog:
+        return RetainedReferenceLog(partition)
 
     def _new_observed(
         self, reference: ReferenceLog, node: NodeView, log: ReplicaLog, former: ObservedLog | None

@@ -77,7 +77,7 @@ class Tail(list[Entry]):
         return self
 
     def extend(self, added: Iterable[Entry]) -> None:
-        """Add entries; those below the settled end only count."""
+        """Add entries; those below the settled end are counted and dropped."""
         before, new = len(self), list(added)
         if new and new[0] is SETTLED:
             # A leader has again what an unclean election took from the committed records.
@@ -94,7 +94,7 @@ class Tail(list[Entry]):
             self._truth.recall()
 
     def forget_before(self, offset: int) -> None:
-        """Forget the entries before an offset; a log that ends before it begins there anew."""
+        """Drop the entries before an offset; a log that ends before that offset begins there anew."""
         if offset > self.start:
             super().__delitem__(slice(0, offset - self.start))
             self.start = offset
@@ -172,12 +172,12 @@ class SettledReferenceLog(ReferenceLog):
             self.settled.lose(keep, self.losses[-1].cause)
 
     def settle_again(self, end: int) -> None:
-        """Settle again what was settled up to an offset before an unclean election cut it."""
+        """Restore the settled end to an offset below which an unclean election had cut the records."""
         self.settled_end = end
         self._epochs = [each for each in self._former_epochs if each[0] < end]
 
     def recall(self) -> None:
-        """Take back the losses of settled records that are committed again: of the same leader epochs."""
+        """Remove the losses of settled records that are committed again, in the same leader epochs."""
         committed, former = self.committed, self._former_epochs
 
         def is_back(offset: int) -> bool:
@@ -205,7 +205,7 @@ class SettledReferenceLog(ReferenceLog):
         return [write for write in writes if id(write) not in settled]
 
     def is_settled(self, write: Write) -> bool:
-        """Return whether a write was acknowledged where its record was settled, or deleted."""
+        """Return whether the record of an acknowledged write is settled or deleted at the write's offset."""
         return 0 <= write.offset < max(self.settled_end, self.deleted_end) and self._has(write)
 
     def _has(self, write: Write) -> bool:
@@ -225,7 +225,7 @@ class SettledReferenceLog(ReferenceLog):
         return [each for each in logs if each.agreed >= end]
 
     def _agreed_end(self) -> int:
-        """Return how far the logs of all members that may lead agree with what is committed; 0 without a leader."""
+        """Return the offset up to which all logs of ISR and ELR equal the committed records; 0 without a leader."""
         state = self.state
         if state is None or not state.has_leader or self.is_deleted:
             return 0
@@ -240,7 +240,7 @@ def _epoch_at(epochs: list[tuple[int, int]], offset: int) -> int | None:
 
 
 class SettlingStepChecker(StepChecker):
-    """Check every step; `settle` forgets the records that are settled."""
+    """Check the invariants after every event; `settle` drops the records that are settled."""
 
     def settle(self, writes: list[Write]) -> list[Write]:
         """Settle all partitions; return the acknowledged writes that are not settled, and no others.
@@ -258,11 +258,8 @@ class SettlingStepChecker(StepChecker):
             left += reference.settle(written)
         return left
 
-    def _reference(self, partition: int) -> ReferenceLog:
-        reference = self.references.get(partition)
-        if reference is None:
-            reference = self.references[partition] = SettledReferenceLog(partition)
-        return reference
+    def _new_reference(self, partition: int) -> ReferenceLog:
+        return SettledReferenceLog(partition)
 
     def _new_observed(
         self, reference: ReferenceLog, node: NodeView, log: ReplicaLog, former: ObservedLog | None

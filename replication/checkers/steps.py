@@ -430,8 +430,11 @@ class StepChecker:
     def _reference(self, partition: int) -> ReferenceLog:
         reference = self.references.get(partition)
         if reference is None:
-            reference = self.references[partition] = ReferenceLog(partition)
+            reference = self.references[partition] = self._new_reference(partition)
         return reference
+
+    def _new_reference(self, partition: int) -> ReferenceLog:
+        return ReferenceLog(partition)
 
     def _find(self, cluster: CheckedCluster, code: str, partition: int, what: str) -> None:
         if len(self.findings) < FINDING_COUNT_MAX:

@@ -97,7 +97,8 @@ class GroupAccount:
             if isinstance(request, JoinGroupRequest) and request.instance_id is not None:
                 # Its place, which was not stored as another's, is its former one's again, whose session begins anew.
                 former = self.service.classic.group.static_members.get(request.instance_id)
-                self._heard_ms.update({former: now_ms} if former is not None else {})
+                if former is not None:
+                    self._heard_ms[former] = now_ms
             return
         if isinstance(request, JoinGroupRequest) and isinstance(response, JoinGroupResponse):
             self._heard_ms[response.member_id] = now_ms

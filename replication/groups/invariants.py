@@ -189,7 +189,7 @@ def commits_fenced(accepted: dict[TopicPartition, CommittedOffset], service: Gro
 
 
 def stable_offsets(response: Response, end_offset: Offset, high_watermark: Offset) -> Iterator[Broken]:
-    """Yield G7: an OffsetFetch is answered while what its log held as it came is not committed (KIP-447)."""
+    """Yield G7: an OffsetFetch is answered before the high watermark reaches the log end at its arrival (KIP-447)."""
     if isinstance(response, OffsetFetchResponse) and response.error is ErrorCode.NONE and high_watermark < end_offset:
         yield Broken("G7", f"offsets are shown while {high_watermark} of {end_offset} records are committed")
 

@@ -163,11 +163,12 @@ class _Pace:
 
 _MAX_POLL_MS: Final = DurationMs(30_000)
 """Less than members may dawdle, so that some of them are too late."""
+_ACTS: Final = tuple(kind for kind in CLUSTER_KINDS if kind is not EventKind.START)
 _CALM: Final = _Pace(
     act_ms_mean=60_000,
     lasting_ms=(500, 40_000),
     freeze_ms=(1_000, 60_000),
-    kinds=CLUSTER_KINDS[1:],
+    kinds=_ACTS,
     static_in_four=1,
     timeouts=(ClientOptions(max_poll_interval_ms=_MAX_POLL_MS),),
 )
@@ -175,7 +176,7 @@ _HASTY: Final = _Pace(
     act_ms_mean=6_000,
     lasting_ms=(200, 10_000),
     freeze_ms=(1_000, 16_000),
-    kinds=(*CLUSTER_KINDS[1:], EventKind.CRASH, EventKind.HOLD_COMMITS, EventKind.HOLD_COMMITS, EventKind.LOSE_ANSWER),
+    kinds=(*_ACTS, EventKind.CRASH, EventKind.HOLD_COMMITS, EventKind.HOLD_COMMITS, EventKind.LOSE_ANSWER),
     static_in_four=2,
     timeouts=(
         ClientOptions(session_timeout_ms=DurationMs(8_000), max_poll_interval_ms=DurationMs(12_000)),

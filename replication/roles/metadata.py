@@ -59,7 +59,7 @@ class MetadataImage:
 
 
 def with_own(settings: PartitionSettings, own: ConfigRecord) -> PartitionSettings:
-    """Return the settings of the brokers with those that the partition's topic has of its own."""
+    """Return the brokers' settings, overridden by those of the topic itself."""
     return attrs.evolve(
         settings,
         min_isr=settings.min_isr if own.min_isr is None else own.min_isr,

@@ -140,7 +140,7 @@ class FaultInjector:
             self.on_strike(fault, trace.line_count > before)
 
     def _aimed(self, fault: Fault) -> Fault | None:
-        """Return a fault with the broker that it strikes by now, None if it is aimed at nobody."""
+        """Return a fault with its aim replaced by the broker found now; None if there is no such broker."""
         if fault.aim is None:
             return fault
         broker = self._aimed_at(fault.aim)

@@ -41,8 +41,6 @@ class Trace:
 
     def __init__(self, on_line: LineSink = discard_line) -> None:
         self.lines: list[str] = []
-        self.line_count = 0
-        """How many lines were added, those dropped included."""
         self._dropped_count = 0
         self._lines_hash = hashlib.blake2b(digest_size=16)
         self._on_line = on_line
@@ -55,10 +53,14 @@ class Trace:
         """The last messages that were hashed."""
         self._folded_count = 0
 
+    @property
+    def line_count(self) -> int:
+        """Return how many lines were added, those dropped included; the note of these is none of them."""
+        return self._dropped_count + len(self.lines) - (self._dropped_count > 0)
+
     def line(self, at_ms: TimeMs, text: str) -> None:
         """Add a line for a state change."""
         line = f"{at_ms:>9} ms  {text}"
-        self.line_count += 1
         self.lines.append(line)
         self._lines_hash.update(f"{line}\n".encode())
         if len(self.lines) > 2 * LINES_MAX:

@@ -120,7 +120,7 @@ FailedT = TypeVar("FailedT", bound=Failed)
 
 
 def shrink(failed: FailedT, again: Callable[[tuple[Fault, ...]], FailedT], tries_max: int = TRIES_MAX) -> FailedT:
-    """Return the run of the smallest plan found with one of the failures of `failed`; `again` runs a plan.
+    """Return the run with the fewest faults found that fails in a way that `failed` did; `again` runs a plan.
 
     Each try is a whole run, at most `tries_max` of them; one that fails otherwise is no answer.
     """

@@ -114,6 +114,11 @@ class AppOutcome:
         """Return whether the application or a task of it raised, or the cluster broke an invariant."""
         return bool(self.failures)
 
+    @property
+    def is_idle(self) -> bool:
+        """Return whether the seed is not broken and proves nothing, as no client ever connected."""
+        return not (self.is_broken or self.has_connected)
+
     def line(self) -> str:
         """Return the verdict in one line."""
         parts = [f"the application raised {self.error}"] if self.error else []
@@ -164,7 +169,7 @@ def load_app(name: str) -> Main:
 
 
 def run_app(asked: AppRun) -> AppOutcome:
-    """Run one seed."""
+    """Run the application with one seed, and return the outcome."""
     app, plan = _Limited(load_app(asked.app), asked.duration_ms / SECOND_MS), asked.plan()
     module = asked.app.partition(":")[0]
     run = VirtualRun(asked.with_plan(plan), asked.duration_ms + _STOPPED_MS_MAX)
@@ -239,7 +244,7 @@ def _raised_text(raised: BaseException, module: str) -> str:
 
 
 def _place(raised: BaseException, module: str) -> str:
-    """Return the file and line of a module that an exception came from, in brackets; "" if it is none of its."""
+    """Return the file and line in `module` that raised an exception, in brackets; "" if no frame is of it."""
     lines = [
         f" ({PurePath(frame.f_code.co_filename).name}, line {line})"
         for frame, line in traceback.walk_tb(raised.__traceback__)

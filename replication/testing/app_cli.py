@@ -45,20 +45,14 @@ def simulate_app(
     if plan is not None:
         command += f" --plan {printable(str(plan))}"
     asked = [attrs.evolve(first, seed=each) for each in range(seed, seed + seeds)]
-    broken_count = lossy_count = cut_count = idle_count = fault_count = struck_count = 0
+    counts = _Counts()
     with progress("Running", seeds, quiet=False, size_min=2) as advance:
         for each, found in zip(
             asked, in_order(_run, asked, cost=lambda _: PROCESS_COST, jobs=None, advance=_nothing), strict=True
         ):
             advance(1)
-            broken_count += found.is_broken
-            lossy_count += bool(found.outcome.durability.lost_by_all)
-            cut_count += not found.has_ended
-            is_idle = not (found.is_broken or found.has_connected)
-            idle_count += is_idle
-            fault_count += len(found.plan)
-            struck_count += found.struck_count
-            is_noted = found.is_broken or found.outcome.durability.lost_by_all or is_idle
+            counts.add(found)
+            is_noted = found.is_broken or found.outcome.durability.lost_by_all or found.is_idle
             if not (as_json or is_noted or seeds == 1):
                 continue
             again = f"{command} --seed {each.seed}"
@@ -68,12 +62,36 @@ def simulate_app(
             else:
                 _print(found, again, smallest)
     if not as_json:
-        rest = f"; in {cut_count} {running_text(minutes)}" if cut_count else ""
-        rest += f"; in {idle_count} {NOT_CONNECTED}" if idle_count else ""
-        lossy = f"{lossy_count} lost records acknowledged by all"
-        struck = struck_text(struck_count, fault_count)
-        click.echo(f"{broken_count} of {counted(seeds, 'seed')} broken, {lossy}; {struck}{rest}")
-    return EXIT_REFUSED if broken_count or idle_count else 0
+        click.echo(counts.line(seeds, minutes))
+    return EXIT_REFUSED if counts.broken or counts.idle else 0
+
+
+@attrs.define
+class _Counts:
+    """Count the seeds that are broken, lost records, were cut off or idle, and the faults with those that struck."""
+
+    broken: int = 0
+    lossy: int = 0
+    cut: int = 0
+    idle: int = 0
+    faults: int = 0
+    struck: int = 0
+
+    def add(self, found: AppOutcome) -> None:
+        """Count one seed."""
+        self.broken += found.is_broken
+        self.lossy += bool(found.outcome.durability.lost_by_all)
+        self.cut += not found.has_ended
+        self.idle += found.is_idle
+        self.faults += len(found.plan)
+        self.struck += found.struck_count
+
+    def line(self, seeds: int, minutes: float) -> str:
+        """Return the counts of `seeds` seeds in one line."""
+        rest = f"; in {self.cut} {running_text(minutes)}" if self.cut else ""
+        rest += f"; in {self.idle} {NOT_CONNECTED}" if self.idle else ""
+        lossy, struck = f"{self.lossy} lost records acknowledged by all", struck_text(self.struck, self.faults)
+        return f"{self.broken} of {counted(seeds, 'seed')} broken, {lossy}; {struck}{rest}"
 
 
 def _run(asked: AppRun, _advance: Advance) -> AppOutcome:

@@ -145,7 +145,7 @@ class _Ended:
 
 
 def _serve_until_stopped(spec: ClusterSpec, events: Events, *, as_json: bool) -> _Ended:
-    """Serve, print where and what strikes, wait for a signal, and return the outcome."""
+    """Serve until a signal comes, print the bootstrap servers and each fault, and return the outcome."""
     from replication.testing.kafka import Kafka
     from replication.testing.sockets import SocketServer
 

@@ -1,4 +1,4 @@
-"""Note what clients wrote to a served cluster, for the checkers, and let these forget now and then what is settled.
+"""Record the acknowledged writes of real clients for the checkers, and drop from time to time what is settled.
 
 A record of a client is known by its leader epoch, its offset and its value, as clients may write the same bytes twice.
 It is acknowledged once a response went out to the client, and sent when the first attempt of an idempotent producer

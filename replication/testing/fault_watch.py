@@ -1,4 +1,4 @@
-"""Say of each fault of a served cluster when it strikes and when it is over, or that it had no effect.
+"""Report when each fault of a served cluster strikes and when it is over, or that it had no effect.
 
 A fault of a broker is over when its time is over and the broker's process runs again; other faults when their time is
 over. A fault whose broker was down already, or that finds nothing to strike, has no effect.
@@ -46,7 +46,7 @@ class FaultNotice:
         return f"{self.at_ms:>9} ms  the fault {self.state.value}: {self.fault}"
 
     def fields(self) -> dict[str, object]:
-        """Return the notice as a JSON object; `target` is the broker, None for a fault of no broker."""
+        """Return the notice as a JSON object; `broker` is None for a fault of no single broker."""
         fault, target = self.fault, target_name(self.fault.kind)
         return {
             "event": "fault",

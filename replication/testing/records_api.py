@@ -83,7 +83,7 @@ class _Produce:
     topics: dict[str, list[dict[str, object]]] = attrs.field(factory=dict)
     leaders: set[BrokerId] = attrs.field(factory=set)
     notes: list[Callable[[], None]] = attrs.field(factory=list)
-    """What notes that the client was told of each accepted batch."""
+    """Functions that note the acknowledgement of each accepted batch."""
 
     def point_to_leader(self, number: int, values: dict[str, object]) -> None:
         """Name the leader that this broker knows in a refused partition's response (KIP-951)."""

@@ -55,7 +55,7 @@ def spec_of(options: ServeOptions, view: ClusterView | None) -> ClusterSpec:
 
 
 def _check_without_dump(options: ServeOptions) -> None:
-    """Raise UsageError, by the names of the options, for more replicas than brokers, and a file of racks."""
+    """Raise UsageError, naming the option, for more replicas than brokers and for a file in --racks without --from."""
     factor = options.factor or min(3, options.brokers)
     limits = (
         ("--replication-factor", options.factor, options.brokers, "broker"),

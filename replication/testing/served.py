@@ -31,7 +31,7 @@ from replication.testing.groups_api import NO_MIGRATION
 
 @attrs.frozen
 class Served:
-    """Hold one API: its key and name, the versions served, what handles it, and a limit of how it is served."""
+    """Hold one API: its key, name, served versions, handler, and the limitation printed in the table of APIs."""
 
     api: int
     name: str

@@ -116,8 +116,12 @@ class VirtualLoop(base_events.BaseEventLoop):
 
     def now(self, action: Callable[[], T]) -> T:
         """Return what `action` returns with the cluster at the loop's time."""
-        self.served.advance(int(self._now_s * _SECOND_MS))
+        self.catch_up()
         return action()
+
+    def catch_up(self) -> None:
+        """Let the cluster run up to the loop's time."""
+        self.served.advance(int(self._now_s * _SECOND_MS))
 
     # What asyncio calls as its selector.
 
@@ -233,7 +237,7 @@ class _ClientEnd(transports.Transport):
         if self._is_closing:
             return
         self._buffer += data
-        self._loop.now(lambda: None)
+        self._loop.catch_up()
         while (frame := self._connection.next_frame(self._buffer)) is not None:
             self._connection.receive(frame)
 

@@ -156,7 +156,7 @@ class GroupSimulation(GroupsExtension):
         )
 
     def _check_stored(self) -> None:
-        """Check G10."""
+        """Check that the coordinator knows the group that is stored (G10)."""
         service, hosted = self.service, self.hosted_roles.get(_BROKER)
         if service is not None and hosted is not None:
             self.checker.check_stored(self.cluster, hosted, hosted.shards[_LAYOUT.of_group(GROUP_ID)], service)

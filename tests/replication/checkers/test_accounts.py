@@ -156,7 +156,7 @@ def test_only_a_change_that_was_certainly_not_made_is_given_up(error: ErrorCode,
     waiting = LeaderState(one, epoch, PartitionEpoch(4), Offset(0), (one,), (Follower(two),), request)
     given_up = attrs.evolve(waiting, pending=None)
     partition = PartitionState(replicas=(one, two), isr=(one,), leader=one, leader_epoch=epoch)
-    told = AlterPartitionResponse(0, request, Altered(error, partition))
+    response = AlterPartitionResponse(0, request, Altered(error, partition))
     right, wrong = (given_up, waiting) if is_settled else (waiting, given_up)
-    assert list(wrong_change(waiting, right, told, 0, CURRENT)) == []
-    assert len(list(wrong_change(waiting, wrong, told, 0, CURRENT))) == 1
+    assert list(wrong_change(waiting, right, response, 0, CURRENT)) == []
+    assert len(list(wrong_change(waiting, wrong, response, 0, CURRENT))) == 1

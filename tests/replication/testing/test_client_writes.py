@@ -1,4 +1,4 @@
-"""The checkers hold a cluster to what its clients were told: no more after lost responses, no less after retries."""
+"""The checkers hold a cluster to the responses its clients got: no more after lost ones, no less after retries."""
 
 from __future__ import annotations
 
